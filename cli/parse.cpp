@@ -57,16 +57,28 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
-// CLI11's own words, with the name that was meant where one is near.
+// Where a command of the verb is wanted: the word in its place, which is none. "": there is none. A word behind a flag
+// is taken for its value.
+std::string unknown_command(const std::vector<std::string>& commands, const Arguments& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const bool is_value = i > 0 && arguments[i - 1].starts_with("-") && arguments[i - 1].find('=') == std::string::npos;
+    if (!is_value && !arguments[i].starts_with("-"))
+      return std::ranges::find(commands, arguments[i]) == commands.end() ? arguments[i] : "";
+  }
+  return "";
+}
+
+// CLI11's own words where it is no name that does not exist.
 std::string mistake(const CLI::App& app, const Arguments& arguments, const CLI::ParseError& error) {
   const CLI::App& asked = asked_for(app);
   const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  const std::string flag = unknown_flag(asked, arguments);
-  if (is_extra && !flag.empty()) return unknown_flag_text(asked, flag);
+  if (const std::string flag = unknown_flag(asked, arguments); is_extra && !flag.empty())
+    return unknown_flag_text(asked, flag);
   std::string text = error.what();
   std::replace(text.begin(), text.end(), '\n', ' ');
   const std::vector<std::string> commands = command_names(asked);
-  if (!commands.empty() && !arguments.empty()) text += did_you_mean(nearest(arguments.front(), commands));
+  if (const std::string word = unknown_command(commands, arguments); !commands.empty() && !word.empty())
+    text = "'" + word + "' is not a command of '" + app.get_name() + "'" + did_you_mean(nearest(word, commands));
   return text + "; see '" + app.get_name() + " --help'";
 }
 

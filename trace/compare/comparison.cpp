@@ -12,8 +12,9 @@
 namespace weft {
 namespace {
 
-template <class Compare>
-Change change_of(const std::optional<Measured>& first, const std::optional<Measured>& second, Compare compare) {
+template <class HowFar, class Compare>
+Change change_of(const std::optional<Measured<HowFar>>& first, const std::optional<Measured<HowFar>>& second,
+                 Compare compare) {
   Change change;
   if (first) change.first = first->value;
   if (second) change.second = second->value;
@@ -183,6 +184,8 @@ RunComparison compare_runs(const ComparedRun& first, const ComparedRun& second) 
   if (before == after) {
     comparison.ranks = ranks_of(first, second, notes);
     if (shape_before == shape_after) comparison.stages = stages_of(first, second);
+    if (shape_before == shape_after && comparison.stages.empty())
+      notes.push_back("not all stages are known: nothing is compared by stage");
     note_other_groups(notes, first, second);
   }
   note_headers(notes, first, second);

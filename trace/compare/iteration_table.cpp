@@ -10,17 +10,17 @@ namespace weft {
 namespace {
 
 // The same without an interval where there are too few for one.
-std::optional<Measured> share_of(const std::vector<double>& parts, const std::vector<double>& wholes) {
+std::optional<MeasuredShare> share_of(const std::vector<double>& parts, const std::vector<double>& wholes) {
   const double whole = std::accumulate(wholes.begin(), wholes.end(), 0.0);
   if (whole <= 0) return std::nullopt;
-  return Measured{std::accumulate(parts.begin(), parts.end(), 0.0) / whole, known_share(parts, wholes)};
+  return MeasuredShare{std::accumulate(parts.begin(), parts.end(), 0.0) / whole, known_share(parts, wholes)};
 }
 
 std::optional<Interval> drift_of(std::span<const double> lengths) {
   constexpr double worth_saying = 0.01;
   const std::size_t third = lengths.size() / 3;
-  const std::optional<Known> first = known_median(lengths.first(third)), last = known_median(lengths.last(third));
-  if (!first || !last || first->value <= 0 || last->value <= 0) return std::nullopt;
+  const auto first = known_median(lengths.first(third)), last = known_median(lengths.last(third));
+  if (!first || !last) return std::nullopt;
   const Interval drift = relative_change(*first, *last);
   if (drift.has_zero() || std::abs(drift.value) < worth_saying) return std::nullopt;
   return drift;
@@ -65,7 +65,9 @@ IterationNumbers IterationTable::numbers() const {
   IterationNumbers numbers;
   numbers.iterations = lengths.size();
   if (lengths.empty()) return numbers;
-  numbers.length = Measured{middle(lengths), known_median(lengths)};
+  std::vector<double> sorted = lengths;
+  std::ranges::sort(sorted);
+  numbers.length = MeasuredLength{quantile(sorted, 0.5), known_median(lengths)};
   numbers.idle = share_of(idle, watched);
   numbers.uncertain = share_of(uncertain, watched);
   for (std::size_t cause = 0; cause < by_cause.size(); ++cause)

@@ -32,18 +32,21 @@ struct IterationSums {
 };
 
 // A number, and how far it is known; nothing: of too few iterations.
+template <class HowFar>
 struct Measured {
   double value = 0;
-  std::optional<Known> known;
+  std::optional<HowFar> known;
 };
+using MeasuredLength = Measured<KnownWithin>;
+using MeasuredShare = Measured<Known>;
 
 struct IterationNumbers {
   std::size_t iterations = 0;
-  std::optional<Measured>
-      length;  // the mean over ranks of each iteration; the median of those. Nothing: there are none
+  // The mean over ranks of each iteration; the median of those. Nothing: there are none.
+  std::optional<MeasuredLength> length;
   // Shares of the time. Nothing: bubbles were not measured.
-  std::optional<Measured> idle, uncertain;
-  std::array<std::optional<Measured>, cause_names.size()> by_cause;
+  std::optional<MeasuredShare> idle, uncertain;
+  std::array<std::optional<MeasuredShare>, cause_names.size()> by_cause;
   std::optional<Interval> drift;  // of the last third against the first, where it is longer or shorter for certain
 };
 

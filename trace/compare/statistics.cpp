@@ -49,22 +49,18 @@ double incomplete_beta(double a, double b, double x) {
          fraction / a;
 }
 
-// Welch and Satterthwaite: of the difference of two numbers.
-Interval around(double value, const Known& before, const Known& after) {
-  const double first = before.error * before.error, second = after.error * after.error, both = first + second;
-  if (both <= 0) return {value, value, value};
-  const double freedom = both * both / (first * first / before.freedom + second * second / after.freedom);
-  const double reach = student_quantile(freedom) * std::sqrt(both);
-  return {value, value - reach, value + reach};
+double share_below(double value, double middle) {
+  return value < middle ? 1 : value > middle ? 0 : 0.5;
 }
 
 }  // namespace
 
-double middle(std::vector<double> values) {
-  const std::size_t half = values.size() / 2;
-  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(half));
-  if (values.size() % 2 == 1) return values[half];
-  return (values[half] + *std::max_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half))) / 2;
+double quantile(std::span<const double> sorted, double share) {
+  const auto last = static_cast<double>(sorted.size() - 1);
+  const double place = std::clamp(share * static_cast<double>(sorted.size()) - 0.5, 0.0, last);
+  const auto below = static_cast<std::size_t>(place);
+  const double above = sorted[std::min(below + 1, sorted.size() - 1)];
+  return sorted[below] + (place - std::floor(place)) * (above - sorted[below]);
 }
 
 std::size_t blocks_of(std::size_t values) {
@@ -86,16 +82,23 @@ Known known_from(double value, std::span<const double> blocks) {
   return {value, std::sqrt(variance / independent), std::max(independent - 1, 1.0)};
 }
 
-std::optional<Known> known_median(std::span<const double> values) {
+// The share of the values below the median is a half, and known as far as the blocks agree on it. That share, less and
+// more by as much as it may be wrong, is where the ends of the interval lie among the values (Woodruff).
+std::optional<KnownWithin> known_median(std::span<const double> values) {
   const std::size_t blocks = blocks_of(values.size());
   if (blocks == 0) return std::nullopt;
-  std::vector<double> medians;
+  std::vector<double> sorted(values.begin(), values.end()), shares;
+  std::ranges::sort(sorted);
+  const double median = quantile(sorted, 0.5);
   for (std::size_t block = 0; block < blocks; ++block) {
     const auto [begin, end] = block_range(block, blocks, values.size());
-    medians.push_back(middle(
-        {values.begin() + static_cast<std::ptrdiff_t>(begin), values.begin() + static_cast<std::ptrdiff_t>(end)}));
+    double below = 0;
+    for (const double value : values.subspan(begin, end - begin)) below += share_below(value, median);
+    shares.push_back(below / static_cast<double>(end - begin));
   }
-  return known_from(middle({values.begin(), values.end()}), medians);
+  const Known half = known_from(0.5, shares);
+  const double reach = student_quantile(half.freedom) * half.error;
+  return KnownWithin{median, quantile(sorted, 0.5 - reach), quantile(sorted, 0.5 + reach)};
 }
 
 std::optional<Known> known_share(std::span<const double> parts, std::span<const double> wholes) {
@@ -116,17 +119,23 @@ double Interval::farthest() const {
   return std::max(std::abs(low), std::abs(high));
 }
 
+// Freedom by Welch and Satterthwaite.
 Interval difference(const Known& before, const Known& after) {
-  return around(after.value - before.value, before, after);
+  const double first = before.error * before.error, second = after.error * after.error, both = first + second;
+  const double value = after.value - before.value;
+  if (both <= 0) return {value, value, value};
+  const double freedom = both * both / (first * first / before.freedom + second * second / after.freedom);
+  const double reach = student_quantile(freedom) * std::sqrt(both);
+  return {value, std::max(value - reach, -before.value), std::min(value + reach, 1 - before.value)};
 }
 
-// On the scale of logarithms, on which a ratio is a difference.
-Interval relative_change(const Known& before, const Known& after) {
-  const auto logarithm = [](const Known& known) {
-    return Known{std::log(known.value), known.error / known.value, known.freedom};
-  };
-  const Interval found = difference(logarithm(before), logarithm(after));
-  return {std::expm1(found.value), std::expm1(found.low), std::expm1(found.high)};
+// From the two intervals (Zou and Donner), on the scale of logarithms, on which a ratio is a difference.
+Interval relative_change(const KnownWithin& before, const KnownWithin& after) {
+  const auto ratio = [](double upper, double lower) { return std::log(upper / lower); };
+  const double value = ratio(after.value, before.value);
+  const double below = std::hypot(ratio(after.value, after.low), ratio(before.high, before.value));
+  const double above = std::hypot(ratio(after.high, after.value), ratio(before.value, before.low));
+  return {std::expm1(value), std::expm1(value - below), std::expm1(value + above)};
 }
 
 double student_quantile(double freedom) {

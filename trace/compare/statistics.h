@@ -3,7 +3,8 @@
 // Values of one run that follow each other are alike: GPUs warm up, hosts are busy for a while, data comes in waves. So
 // the run is cut into blocks of consecutive values, and how much the blocks differ says how far the number of the whole
 // run is known. Where blocks that follow each other are alike as well, as when a run drifts, they count as fewer.
-// Student's t then gives the interval (docs/diff.md).
+// Student's t then gives the interval (docs/diff.md). Of a median it is one of ranks: which part of the values is below
+// it, and which values lie at the ends of that. So a few that are very long do no harm.
 //
 // Used by `weft diff` and by tests, never inside the training process. Pure.
 #pragma once
@@ -22,9 +23,13 @@ struct Known {
   double value = 0, error = 0, freedom = 0;
 };
 
-// The value in the middle, or between the two in the middle: blocks are short, and the upper one would be too large on
-// average. There is one at least.
-double middle(std::vector<double> values);
+// A number of one run, with its interval.
+struct KnownWithin {
+  double value = 0, low = 0, high = 0;
+};
+
+// Of sorted values, between two of them where it has to be; 0.5: the median. There is one at least.
+double quantile(std::span<const double> sorted, double share);
 
 // How many blocks a run of so many values is cut into; 0: there are too few.
 std::size_t blocks_of(std::size_t values);
@@ -38,8 +43,8 @@ BlockRange block_range(std::size_t block, std::size_t blocks, std::size_t values
 // `value` is of all of the run, `blocks` the same number of each block.
 Known known_from(double value, std::span<const double> blocks);
 
-// Of lengths, in their order. Nothing: there are too few.
-std::optional<Known> known_median(std::span<const double> values);
+// Of values in their order. Nothing: there are too few.
+std::optional<KnownWithin> known_median(std::span<const double> values);
 
 // sum(parts) / sum(wholes), of pairs in their order. Nothing: there are too few, or nothing to be a share of.
 std::optional<Known> known_share(std::span<const double> parts, std::span<const double> wholes);
@@ -52,7 +57,8 @@ struct Interval {
 };
 
 // after / before - 1, of numbers that are larger than 0.
-Interval relative_change(const Known& before, const Known& after);
+Interval relative_change(const KnownWithin& before, const KnownWithin& after);
+// Of shares: it is not beyond those that can be.
 Interval difference(const Known& before, const Known& after);
 
 // Student's t: 97.5 % of the values are smaller. `freedom` may be a fraction.

@@ -26,21 +26,31 @@ struct Written {
   double drift = 0;  // of the length, over the run
   int headers = 1;   // the communicators are opened anew, and iterations counted anew
   bool measured = true;
-  bool has_groups = false;  // those of GPipe with two stages
+  bool has_groups = false;  // those of 1F1B
 };
 
 constexpr int microbatches = 4;
 
-// Rank 0 sends activations, rank 1 gradients.
-void write_groups(std::ofstream& out, int rank, int iteration, std::int64_t time) {
-  for (int place = 0; place < 2 * microbatches; ++place) {
-    const bool sends = (place < microbatches) == (rank == 0);
-    const int id = (iteration - 1) * 2 * microbatches + place + 1;
-    const int sequence = (iteration - 1) * microbatches + place % microbatches + 1;
-    out << R"({"type": "group", "time": )" << time << R"(, "device": 0, "id": )" << id
+int groups_of(int rank, int ranks) {
+  return (rank == 0 || rank + 1 == ranks ? 2 : 4) * microbatches;
+}
+
+// The order of 1F1B.
+void write_groups(std::ofstream& out, int rank, int ranks, int iteration, std::int64_t time) {
+  int id = (iteration - 1) * groups_of(rank, ranks);
+  const auto write = [&](const char* kind, int peer, int number) {
+    if (peer < 0 || peer >= ranks) return;
+    out << R"({"type": "group", "time": )" << time << R"(, "device": 0, "id": )" << ++id
         << R"(, "communicator": 1, "iteration": )" << iteration << R"(, "begun": )" << time << R"(, "ended": )" << time
-        << R"(, "operations": [{"kind": ")" << (sends ? "send" : "receive") << R"(", "peer": )" << 1 - rank
-        << R"(, "bytes": 65536, "sequence": )" << sequence << "}]}\n";
+        << R"(, "operations": [{"kind": ")" << kind << R"(", "peer": )" << peer << R"(, "bytes": 65536, "sequence": )"
+        << (iteration - 1) * microbatches + number + 1 << "}]}\n";
+  };
+  const int ahead = ranks - 1 - rank;  // forward passes before the first backward one
+  for (int place = 0; place < microbatches + ahead; ++place) {
+    if (place < microbatches) write("receive", rank - 1, place);
+    if (place < microbatches) write("send", rank + 1, place);
+    if (place >= ahead) write("receive", rank + 1, place - ahead);
+    if (place >= ahead) write("send", rank - 1, place - ahead);
   }
 }
 
@@ -63,7 +73,7 @@ void write_run(const TemporaryDirectory& directory, const Written& run) {
       write_header(out, run, rank);
       if (run.has_groups)
         out << R"({"type": "communicator", "time": 1, "device": 0, "event": "opened", "communicator": 1, "rank": )"
-            << rank << R"(, "ranks": 2, "id": "00000000000000aa", "name": ""})"
+            << rank << R"(, "ranks": )" << run.ranks << R"(, "id": "00000000000000aa", "name": ""})"
             << "\n";
       bubble = 0;
       for (int number = 1; number <= run.iterations / run.headers; ++number) {
@@ -77,10 +87,10 @@ void write_run(const TemporaryDirectory& directory, const Written& run) {
               << R"(, "opened": )" << opened << R"(, "closed": )" << opened + half << R"(, "cause": ")" << cause
               << R"(", "iteration": )" << number << "}\n";
         }
-        if (run.has_groups) write_groups(out, rank, number, now + length);
+        if (run.has_groups) write_groups(out, rank, run.ranks, number, now + length);
         out << R"({"type": "iteration", "device": 0, "time": )" << now + length << R"(, "number": )" << number
             << R"(, "started": )" << now << R"(, "ended": )" << now + length << R"(, "groups": )"
-            << (run.has_groups ? 2 * microbatches : run.groups) << R"(, "idle": )"
+            << (run.has_groups ? groups_of(rank, run.ranks) : run.groups) << R"(, "idle": )"
             << (run.measured ? std::to_string(2 * half) : "null") << "}\n";
         now += length;
       }
@@ -146,8 +156,9 @@ TEST(Comparison, FindsIdleTimeByCauseAndRank) {
 }
 
 TEST(Comparison, FindsIdleTimeByStage) {
-  const Compared both({.has_groups = true}, {.idle_of_rank_1 = 0.1, .start_id = 2, .has_groups = true});
-  ASSERT_EQ(both.comparison.stages.size(), 2U) << both.text();
+  const Compared both({.ranks = 3, .has_groups = true},
+                      {.ranks = 3, .idle_of_rank_1 = 0.1, .start_id = 2, .has_groups = true});
+  ASSERT_EQ(both.comparison.stages.size(), 3U) << both.text();
   EXPECT_EQ(both.comparison.stages[1].name, "stage 1 (rank 1)");
   EXPECT_LT(both.comparison.stages[0].idle.change->farthest(), 1e-6);
   EXPECT_NEAR(both.comparison.stages[1].idle.change->value, -0.1, 1e-6);
@@ -156,10 +167,10 @@ TEST(Comparison, FindsIdleTimeByStage) {
 }
 
 TEST(Comparison, OfOtherStagesNothingIsComparedByStage) {
-  const Compared both({.has_groups = true}, {.start_id = 2});
+  const Compared both({.ranks = 3, .has_groups = true}, {.ranks = 3, .start_id = 2});
   EXPECT_TRUE(both.comparison.stages.empty());
-  EXPECT_EQ(both.comparison.ranks.size(), 2U);
-  EXPECT_TRUE(both.has_note("other schedule: A has 2 stages of 1 chunk, B has no pipeline that is known"));
+  EXPECT_EQ(both.comparison.ranks.size(), 3U);
+  EXPECT_TRUE(both.has_note("other schedule: A has 3 stages of 1 chunk, B has no pipeline that is known"));
 }
 
 TEST(Comparison, IterationsAreCountedAnewWithEachHeader) {

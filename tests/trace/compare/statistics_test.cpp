@@ -20,10 +20,13 @@ TEST(Statistics, StudentsQuantiles) {
   EXPECT_LT(student_quantile(1.6), student_quantile(1.5));
 }
 
-TEST(Statistics, TheMiddle) {
-  EXPECT_EQ(middle({3}), 3);
-  EXPECT_EQ(middle({3, 1, 2}), 2);
-  EXPECT_EQ(middle({4, 1, 3, 2}), 2.5);
+TEST(Statistics, Quantiles) {
+  const std::vector<double> one{3}, three{1, 2, 3}, four{1, 2, 3, 4};
+  EXPECT_EQ(quantile(one, 0.5), 3);
+  EXPECT_EQ(quantile(three, 0.5), 2);
+  EXPECT_EQ(quantile(four, 0.5), 2.5);
+  EXPECT_EQ(quantile(four, -0.3), 1);
+  EXPECT_EQ(quantile(four, 1.3), 4);
 }
 
 TEST(Statistics, BlocksTakeEachValueOnce) {
@@ -67,7 +70,8 @@ TEST(Statistics, ShareIsOfAllOfTheTime) {
   EXPECT_NEAR(known_share(parts, wholes)->value, 350.0 / 2000.0, 1e-12);
 }
 
-// A process of iterations: each is like the one before by `alike` (0: not at all), 3 % wide, some have an outlier.
+// A process of iterations: each is like the one before by `alike` (0: not at all), 3 % wide; some are eleven times as
+// long.
 struct Process {
   const char* name;
   int iterations = 0;
@@ -88,7 +92,7 @@ std::vector<double> run_of(const Process& process, double length, std::mt19937_6
   for (int i = 0; i < process.iterations; ++i) {
     state = process.alike * state + std::sqrt(1 - process.alike * process.alike) * normal(random);
     double factor = process.skewed ? std::exp(0.03 * state) : 1 + 0.03 * state;
-    if (process.outliers && uniform(random) < 0.05) factor += 0.3;
+    if (process.outliers && uniform(random) < 0.05) factor += 10;
     factor += process.drift * std::sin(phase + 6.283 * 1.5 * i / process.iterations);
     lengths.push_back(length * factor);
   }
@@ -136,7 +140,7 @@ TEST(Statistics, SharesAreHeldAsOften) {
 
 // Else an interval would hold everything. The best that is possible for independent values: 1.96 standard errors of two
 // medians, each by sqrt(pi / 2) wider than a mean.
-TEST(Statistics, IntervalsAreHardlyWiderThanTheyHaveToBe) {
+TEST(Statistics, IntervalsAreNotMuchWiderThanTheyHaveToBe) {
   std::mt19937_64 random(19);
   const Process process{"independent", 400};
   double width = 0;
@@ -146,7 +150,7 @@ TEST(Statistics, IntervalsAreHardlyWiderThanTheyHaveToBe) {
     width += (change.high - change.low) / 200;
   }
   const double best = 2 * 1.96 * 0.03 * std::sqrt(2 * 1.5708 / 400);
-  EXPECT_LT(width, 1.4 * best);
+  EXPECT_LT(width, 1.5 * best);
   EXPECT_GT(width, 0.95 * best);
 }
 
@@ -154,7 +158,32 @@ TEST(Statistics, ARunThatDriftsIsKnownLessWell) {
   std::mt19937_64 random(23);
   std::vector<double> steady = run_of({"steady", 300}, 1, random), drifting = steady;
   for (std::size_t i = 0; i < drifting.size(); ++i) drifting[i] *= 1 + 0.1 * static_cast<double>(i) / 300;
-  EXPECT_GT(known_median(drifting)->error, 5 * known_median(steady)->error);
+  const auto width = [](const std::vector<double>& lengths) {
+    const KnownWithin known = *known_median(lengths);
+    return known.high - known.low;
+  };
+  EXPECT_GT(width(drifting), 5 * width(steady));
+}
+
+TEST(Statistics, SharesStayWithinThoseThatCanBe) {
+  const Interval change = difference({0.2, 0.5, 1}, {0.9, 0.5, 1});
+  EXPECT_EQ(change.low, -0.2);
+  EXPECT_EQ(change.high, 0.8);
+}
+
+// A starved host: iterations of 50 ms to seconds.
+TEST(Statistics, OfAWildRunTheIntervalIsWideAndNoMore) {
+  std::mt19937_64 random(29);
+  std::normal_distribution<double> normal;
+  std::vector<double> first, second;
+  for (int i = 0; i < 50; ++i) {
+    first.push_back(40 + 20 * std::exp(2 * normal(random)));
+    second.push_back(40 + 20 * std::exp(2 * normal(random)));
+  }
+  const Interval change = relative_change(*known_median(first), *known_median(second));
+  EXPECT_TRUE(change.has_zero());
+  EXPECT_GT(change.low, -1);
+  EXPECT_LT(change.high, 100);
 }
 
 TEST(Statistics, FarthestEndOfAnInterval) {
