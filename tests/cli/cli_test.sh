@@ -175,7 +175,7 @@ help() {
   expect_out "--help --help-all"
 }
 
-# docs/cli.md and the pages of verbs have the codes of the list; every code is provoked by a test.
+# docs/cli.md and the pages of verbs have the codes of the list; those that need no GPU come out.
 exit_codes_listed() {
   run "$weft" help exit-codes
   expect_code 0
@@ -200,7 +200,7 @@ for verb in ("check", "replay", "validate"):
     known = {code for of, code in listed if of in ("", verb)}
     assert {int(code) for code in rows} == known, (verb, rows, known)
 PYTHON
-  # Codes that need a GPU are provoked in tests/e2e: check.sh, try_job.sh, validate.sh.
+  # Most of those that need a GPU come out in tests/e2e: check.sh, try_job.sh, validate.sh.
   local golden=$source/tests/runner/recording/golden
   head -c 500 "$golden/trainer_filled.weftrec" >short.weftrec
   local words
