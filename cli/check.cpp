@@ -5,17 +5,18 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/colours.h"
 #include "cli/found_libraries.h"
 #include "cli/locate.h"
 #include "cli/parse.h"
 #include "runner/options/answers.h"
 #include "runner/options/asking.h"
 #include "runner/options/marking.h"
+#include "trace/formatted.h"
 
 namespace weft::cli {
 namespace {
 
-constexpr int incomplete = 3;  // a question has no answer, or bubbles cannot be measured
 constexpr std::size_t name_width = 34;
 
 std::string word_of(Found answer, const std::string& why) {
@@ -102,32 +103,34 @@ std::string folded(const Answers& answers) {
   return std::to_string(yes) + " yes, " + std::to_string(asked_words.size() - yes) + " no (weft check --verbose)";
 }
 
-void print_questions(const Answers& answers) {
-  std::puts("beside a running kernel, does one of another stream run that is launched after");
+std::string questions(const Answers& answers) {
+  std::string text = "beside a running kernel, does one of another stream run that is launched after\n";
   for (std::size_t i = 0; i < asked_words.size(); ++i)
-    std::printf("  %-*s%s\n", static_cast<int>(name_width), asked_words[i],
-                word_of(answers.found[i], answers.why[i]).c_str());
+    text += formatted("  %-*s", static_cast<int>(name_width), asked_words[i]) +
+            word_of(answers.found[i], answers.why[i]) + "\n";
+  return text;
+}
+
+std::string text_of(const Machine& machine) {
+  return machine.gpu + formatted(", driver %d.%d, %u hardware queue%s%s\n", machine.driver_version / 1000,
+                                 machine.driver_version % 1000 / 10, machine.queues, machine.queues == 1 ? "" : "s",
+                                 machine.mps ? ", under MPS" : "");
 }
 
 // Ten lines at most, but for the questions.
-void print_text(const Outcome& outcome, bool verbose) {
+std::string text_of(const Outcome& outcome, bool verbose) {
   const Machine& machine = outcome.answers.machine;
-  std::printf("%s, driver %d.%d, %u hardware queue%s%s\n", machine.gpu.c_str(), machine.driver_version / 1000,
-              machine.driver_version % 1000 / 10, machine.queues, machine.queues == 1 ? "" : "s",
-              machine.mps ? ", under MPS" : "");
-  std::puts(with_version("NCCL", outcome.nccl, nccl_version(outcome.nccl.version)).c_str());
-  std::puts(with_version("CUPTI", outcome.cupti, std::to_string(outcome.cupti.version)).c_str());
-  if (verbose)
-    print_questions(outcome.answers);
-  else
-    std::printf("questions about hardware queues: %s\n", folded(outcome.answers).c_str());
-  std::printf("so here %s\n        %s\n", idle_time(outcome.marking).c_str(), filling(outcome.marking).c_str());
-  if (const std::string more = of_the_wish(outcome); !more.empty()) std::printf("        %s\n", more.c_str());
-  if (outcome.fault.empty()) std::printf("kept in %s\n", outcome.path.c_str());
-  if (machine.queues != 1)
-    std::printf(
-        "a run decides by the answers that were found with one hardware queue, %s\n",
-        outcome.has_decided ? "which are kept" : "of which none are kept: CUDA_DEVICE_MAX_CONNECTIONS=1 weft check");
+  const std::string indent(8, ' '), more = of_the_wish(outcome);
+  std::string text = text_of(machine) + with_version("NCCL", outcome.nccl, nccl_version(outcome.nccl.version)) + "\n" +
+                     with_version("CUPTI", outcome.cupti, std::to_string(outcome.cupti.version)) + "\n";
+  text += verbose ? questions(outcome.answers) : "questions about hardware queues: " + folded(outcome.answers) + "\n";
+  text += "so here " + idle_time(outcome.marking) + "\n" + indent + filling(outcome.marking) + "\n";
+  if (!more.empty()) text += indent + more + "\n";
+  if (outcome.fault.empty()) text += "kept in " + outcome.path + "\n";
+  if (machine.queues == 1) return text;
+  return text + "a run decides by the answers that were found with one hardware queue, " +
+         (outcome.has_decided ? "which are kept\n"
+                              : "of which none are kept: CUDA_DEVICE_MAX_CONNECTIONS=1 weft check\n");
 }
 
 nlohmann::ordered_json as_json(const FoundLibrary& library) {
@@ -195,25 +198,26 @@ int check_verb(const Arguments& arguments) {
   std::string folder;
   CLI::App app(
       "Asks the GPU, under the present environment, who holds up its hardware queues, and keeps the answers for runs "
-      "on\n"
-      "the same GPU, driver and environment. Takes up to 20 s and a context on the first GPU, which should be idle.\n"
-      "Exit code: 0, 3 when a question has no answer or idle time cannot be measured, 1 when nothing can be asked or "
-      "kept.",
+      "on the same GPU, driver and environment.\n\n"
+      "Takes up to 20 s and a context on the first GPU, which should be idle.",
       "weft check");
   app.add_flag("--json", json, "One JSON object.");
   app.add_flag("--verbose", verbose, "List each question and its answer.");
-  app.add_option("--answers", folder, "Directory of the answers, in place of WEFT_ANSWERS.")->type_name("DIR");
+  app.add_option("--answers", folder, "Folder of the answers, in place of WEFT_ANSWERS.")->type_name("DIR");
   if (const auto code = parse(app, arguments)) return *code;
   const Variables variables = environment_variables();
   const Options options = parse_options(variables).options;
   if (folder.empty()) folder = answers_folder(options.answers, variables);
   const Outcome outcome = ask(folder, variables, options);
-  json ? print_json(outcome) : print_text(outcome, verbose);
+  if (json)
+    print_json(outcome);
+  else
+    print_inked(text_of(outcome, verbose));
   if (!outcome.fault.empty()) {
     complain("the answers cannot be kept: " + outcome.fault);
-    return failed;
+    return check_failed;
   }
-  return outcome.is_complete() ? 0 : incomplete;
+  return outcome.is_complete() ? succeeded : check_incomplete;
 }
 
 }  // namespace weft::cli

@@ -71,21 +71,6 @@ void print_section(const char* title, const char* text, Standing standing) {
   }
 }
 
-constexpr const char* exit_codes = R"(
-## Exit codes of `weft run`
-
-| exit code | meaning |
-|---|---|
-| 126 | the command is there and cannot be run |
-| 127 | the command is not found |
-| 2 | wrong usage: an unknown flag, no command, wishes that contradict each other, a mistake with `--strict` |
-| 1 | the fill job or `libweft.so` is missing or cannot be used |
-| any other | the command's own: `weft run` becomes the command |
-
-The command's own code may be one of the first four, too, and nothing in the code tells the two apart. A line
-`weft: error: ...` on stderr does: `weft run` writes it where the command was not run, also with `--quiet`.
-)";
-
 void print_markdown() {
   std::fputs(R"(# Options
 
@@ -109,7 +94,7 @@ trace limit](trace.md) and [fill jobs](../examples/fill/README.md).
   print_section("Advanced", "These tune Weft and may change with a release. `weft config` lists them with `--all`.",
                 Standing::advanced);
   print_section("Internal", "Parts of Weft pass these to each other.", Standing::internal);
-  std::fputs(exit_codes, stdout);
+  std::fputs("\nExit codes: [cli.md](cli.md#exit-codes).\n", stdout);
 }
 
 }  // namespace
@@ -118,7 +103,7 @@ int config_verb(const Arguments& arguments) {
   bool all = false, json = false, markdown = false;
   CLI::App app("Lists the options: value, default, source, meaning. Mistakes in variables are reported on stderr.",
                "weft config");
-  app.add_flag("--all", all, "Advanced options too. Without it only those that are set.");
+  app.add_flag("--all", all, "Advanced options too. Without it only those of them that are set.");
   const auto json_flag = app.add_flag("--json", json, "One JSON object, with all options and the warnings in it.");
   app.add_flag("--markdown", markdown, "The page docs/options.md, whatever the environment says.")->excludes(json_flag);
   if (const auto code = parse(app, arguments)) return *code;

@@ -154,18 +154,20 @@ int estimate_verb(const Arguments& arguments) {
   Wanted wanted;
   CLI::App app(
       "Says what filling an observed run would have given, from its traces: how much of the idle time, and the most "
-      "that it could have cost. No GPU is needed. Each job is estimated alone, with each slowdown budget.",
+      "that it could have cost.\n\n"
+      "No GPU is needed. Each job is estimated alone, with each slowdown budget.",
       "weft estimate");
-  app.add_option("DIR", wanted.directories, "The directory of the traces; several where each rank has its own.")
+  app.add_option("DIR", wanted.directories, "Folder of the traces. Several where each rank has its own.")
       ->required()
       ->type_name("");
   app.add_option("--fill", wanted.fill,
-                 "A job by the kernels of its unit: [NAME=]COUNTxLENGTH[,COUNTxLENGTH...]. May be given again.")
+                 "A job by the kernels of its unit. [NAME=]COUNTxLENGTH[,COUNTxLENGTH...]; may be given again.")
       ->type_name("KERNELS")
       ->expected(1)
       ->take_all()
       ->default_str("400x25us");
-  app.add_option("--slowdown-budget", wanted.budgets, "WEFT_SLOWDOWN_BUDGET. May be given again.")
+  app.add_option("--slowdown-budget", wanted.budgets,
+                 "By so much filling may slow down an iteration. As WEFT_SLOWDOWN_BUDGET; may be given again.")
       ->type_name("PERCENT")
       ->expected(1)
       ->take_all()
@@ -176,7 +178,7 @@ int estimate_verb(const Arguments& arguments) {
            duration_into(wanted.slice)({text});
            wanted.slice_text = text;
          },
-         "WEFT_SLICE.")
+         "Longest slice. As WEFT_SLICE.")
       ->type_name("DURATION")
       ->default_str("300us");
   wanted.price.add_to(app);

@@ -104,13 +104,12 @@ int export_verb(const Arguments& arguments) {
   ExportWanted wanted;
   Wanted places;
   CLI::App app("Writes the traces of all ranks of one run for other tools (docs/export.md).", "weft export");
-  app.add_option("DIR", wanted.directories, "The directory of the traces; several where each rank has its own.")
+  app.add_option("DIR", wanted.directories, "Folder of the traces. Several where each rank has its own.")
       ->required()
       ->type_name("");
   app.add_option("--perfetto", places.perfetto, "A timeline of all ranks, for ui.perfetto.dev.")->type_name("FILE");
-  app.add_option("--kineto", places.kineto, "PyTorch's format, a file for each rank: for HTA and the like.")
-      ->type_name("FOLDER");
-  app.add_option("--csv", places.csv, "Tables, one for each kind of record, with the keys of docs/trace.md.")
+  app.add_option("--kineto", places.kineto, "PyTorch's format, a file for each rank: for HTA.")->type_name("FOLDER");
+  app.add_option("--csv", places.csv, "Tables, one for each kind of record. They have the keys of docs/trace.md.")
       ->type_name("FOLDER");
   app.add_option_function<std::string>(
          "--iterations",
@@ -118,7 +117,7 @@ int export_verb(const Arguments& arguments) {
            wanted.iterations = parse_number_range(text);
            if (!wanted.iterations) throw CLI::ValidationError("'" + text + "' is no range of iterations; 100-110 is");
          },
-         "Only these, by the number that each rank gives them.")
+         "Only these, by their numbers.")
       ->type_name("A-B");
   app.add_option_function<std::string>(
          "--ranks",

@@ -78,14 +78,13 @@ JobEntry found_job(JobQueue& queue, const std::string& id) {
 
 int jobs_verb(const Arguments& arguments) {
   CLI::App app(
-      "weft jobs COMMAND ...\n"
-      "Fill jobs wait in a queue until trainings have done them: 'weft run --queue QUEUE -- COMMAND' works on them.\n"
-      "A queue is a folder that all hosts share, or a Redis server (docs/queue.md). Exit code: 0, 1 when it cannot be "
-      "done, 2 for wrong usage.",
+      "Fill jobs wait in a queue until trainings have done them: 'weft run --queue QUEUE -- COMMAND' works on them. "
+      "A queue is a folder that all hosts share, or a Redis server (docs/queue.md).",
       "weft jobs");
   std::string queue;
   if (const char* const named = std::getenv("WEFT_QUEUE")) queue = named;
-  app.add_option("--queue", queue, "The queue: a folder, or redis://HOST:PORT/0. [WEFT_QUEUE]")->type_name("QUEUE");
+  app.add_option("--queue", queue, "A folder, or redis://HOST:PORT/0. Not given: the variable WEFT_QUEUE.")
+      ->type_name("QUEUE");
   app.require_subcommand(1);
   app.fallthrough();
   std::vector<Command> all = commands();

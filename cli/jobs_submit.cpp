@@ -35,15 +35,15 @@ class Submit final : public JobsCommand {
  public:
   void describe(CLI::App& app) override {
     app.add_option("JOB", fill_,
-                   "FILE[:ARGUMENTS], or the name of a job that comes with Weft; or @FILE, all jobs of a job file "
+                   "FILE[:ARGUMENTS], the name of a job of Weft's, or @FILE. The last one is all jobs of a job file "
                    "(docs/fill-jobs.md).")
         ->required()
         ->type_name("");
     app.add_option("--input", files_.input, "File of records, or folder of images.")->type_name("PATH");
     app.add_option("--weights", files_.weights, "File of weights.")->type_name("FILE");
-    app.add_option(
-           "--results", files_.results,
-           "File for a result of each record; FOLDER/ for pictures. Not given: in the queue, for weft jobs results.")
+    app.add_option("--results", files_.results,
+                   "File for a result of each record, or FOLDER/. The folder is for pictures. Not given: in the queue, "
+                   "for weft jobs results.")
         ->type_name("FILE");
     app.add_option("--units", job_.terms.units, "Of a job without records: it is done after so many.")
         ->type_name("N")

@@ -1,6 +1,4 @@
-// The weft command: finds the verb and calls it. Exit codes: 0, 1 (it failed), 2 (wrong usage), 3 (weft check:
-// not all is known or possible; weft try: a training would refuse it; weft validate, weft replay: it differs); `weft
-// run` ends with that of the command it runs.
+// The weft command: finds the verb and calls it. Exit codes: exit_codes.def.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -9,7 +7,10 @@
 #include <exception>
 #include <string>
 
+#include "cli/colours.h"
+#include "cli/parse.h"
 #include "cli/verb.h"
+#include "runner/options/nearest.h"
 
 namespace weft::cli {
 namespace {
@@ -26,13 +27,14 @@ constexpr std::array verbs{
     Verb{"jobs", "fill jobs that wait until trainings have done them", &jobs_verb},
     Verb{"summary", "add up the traces of all ranks", &summary_verb},
     Verb{"report", "one HTML file that shows a run: where time is lost, and why", &report_verb},
+    Verb{"diff", "compare two runs, with intervals", &diff_verb},
     Verb{"export", "write the traces for Perfetto and other tools", &export_verb},
     Verb{"validate", "hold the traces against what CUPTI recorded", &validate_verb},
     Verb{"estimate", "from an observed run: what filling it would have given", &estimate_verb},
     Verb{"simulate", "fill a pipeline in virtual time: how much, at which cost", &simulate_verb},
     Verb{"replay", "the recording of a run through the decisions of this Weft", &replay_verb},
     Verb{"version", "print the version", &version_verb},
-    Verb{"help", "say how a verb is used", &help_verb},
+    Verb{"help", "the long page of a verb; or: weft help exit-codes", &help_verb},
 };
 
 const Verb* find_verb(const std::string& name) {
@@ -41,21 +43,31 @@ const Verb* find_verb(const std::string& name) {
 }
 
 int list_verbs(std::FILE* out) {
-  std::fputs("Fills the bubbles of pipeline-parallel training.\n\nUsage: weft VERB ...\n\n", out);
-  for (const Verb& verb : verbs) std::fprintf(out, "  %-9s%s\n", verb.name, verb.summary);
-  std::fputs("\n'weft help VERB' says more. First: weft run -- COMMAND\n", out);
-  return 0;
+  std::fputs("Usage: weft VERB ...\nFills the bubbles of pipeline-parallel training.\n\n", out);
+  for (const Verb& verb : verbs) std::fprintf(out, "  %-10s%s\n", verb.name, verb.summary);
+  std::fputs("\nFirst: weft run -- COMMAND. More: weft VERB --help, weft help VERB\n", out);
+  return succeeded;
 }
 
 int unknown_verb(const std::string& name) {
-  complain("'" + name + "' is not a verb; 'weft --help' lists them");
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs) names.emplace_back(verb.name);
+  complain("'" + name + "' is not a verb" + did_you_mean(nearest(name, names)) + "; 'weft --help' lists them");
   return wrong_usage;
 }
 
+// The long page of a verb, or of one of its commands: weft help jobs submit.
 int help_verb(const Arguments& arguments) {
-  if (arguments.empty() || arguments.front() == "help" || arguments.front() == "--help") return list_verbs(stdout);
+  if (arguments.empty() || arguments.front() == "help" || arguments.front().starts_with("-")) return list_verbs(stdout);
+  if (arguments.front() == "exit-codes") {
+    std::fputs(exit_codes_page().c_str(), stdout);
+    return succeeded;
+  }
   const Verb* const verb = find_verb(arguments.front());
-  return verb == nullptr ? unknown_verb(arguments.front()) : verb->run({"--help"});
+  if (verb == nullptr) return unknown_verb(arguments.front());
+  Arguments of_verb(arguments.begin() + 1, arguments.end());
+  of_verb.emplace_back(long_help_flag);
+  return verb->run(of_verb);
 }
 
 int dispatch(const Arguments& arguments) {
@@ -80,11 +92,11 @@ int with_all_written(int code) {
 }  // namespace
 
 void complain(const std::string& text) {
-  inform("error: " + text);
+  inform((has_colours(stderr) ? inked("error:", Ink::red) : "error:") + " " + text);
 }
 
 void warn(const std::string& text) {
-  inform("warning: " + text);
+  inform((has_colours(stderr) ? inked("warning:", Ink::yellow) : "warning:") + " " + text);
 }
 
 void inform(const std::string& text) {

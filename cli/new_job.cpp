@@ -53,11 +53,10 @@ int new_job_verb(const Arguments& arguments) {
   std::string name, folder;
   CLI::App app(
       "Writes a small project for a fill job into a new folder: CMake, a kernel, records to try it with. It builds "
-      "and\n"
-      "runs as it is. Exit code: 0, 1 when it cannot be written, 2 for wrong usage.",
+      "and runs as it is.",
       "weft new-job");
-  app.add_option("name", name, "Letters, digits and _; begins with a letter.")->type_name("NAME")->required();
-  app.add_option("--folder", folder, "Where to write it. Default: NAME, here.")->type_name("FOLDER");
+  app.add_option("NAME", name, "Letters, digits and _; begins with a letter.")->type_name("")->required();
+  app.add_option("--folder", folder, "Where to write it. Not given: NAME, here.")->type_name("FOLDER");
   if (const auto code = parse(app, arguments)) return *code;
   if (!is_name(name)) {
     complain("'" + name + "' is no name for a job: letters, digits and _, and first a letter");

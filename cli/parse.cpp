@@ -2,29 +2,131 @@
 #include "cli/parse.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
+#include <vector>
+
+#include "runner/options/nearest.h"
 
 namespace weft::cli {
+namespace {
+
+// `weft help VERB` is how people ask for the long page: its flag stands in no help.
+void give_help_flags(CLI::App& app) {
+  app.set_help_flag("-h,--help", "This text.");
+  app.set_help_all_flag(long_help_flag, "The long page.")->group("");
+  for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) give_help_flags(*command);
+}
+
+// That command of a verb which the arguments name, or the verb itself.
+const CLI::App& asked_for(const CLI::App& app) {
+  const std::vector<CLI::App*> commands = app.get_subcommands();
+  return commands.empty() ? app : asked_for(*commands.back());
+}
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* const option : app.get_options())
+    for (const std::string& name : option->get_lnames())
+      if (!option->get_group().empty()) flags.push_back(name);
+  if (app.get_parent() == nullptr) return flags;
+  const std::vector<std::string> of_verb = flags_of(*app.get_parent());
+  flags.insert(flags.end(), of_verb.begin(), of_verb.end());
+  return flags;
+}
+
+// The command of a verb has the flags of the verb, too.
+bool knows(const CLI::App& app, const std::string& flag) {
+  return app.get_option_no_throw(flag) != nullptr || (app.get_parent() != nullptr && knows(*app.get_parent(), flag));
+}
+
+// The first flag that the verb does not have; "": they all are known.
+std::string unknown_flag(const CLI::App& app, const Arguments& arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--") break;
+    const std::string flag = argument.substr(0, argument.find('='));
+    if (flag.starts_with("--") && !knows(app, flag)) return flag;
+  }
+  return "";
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+// Where a command of the verb is wanted: the word in its place, which is none. "": there is none. A word behind a flag
+// is taken for its value.
+std::string unknown_command(const std::vector<std::string>& commands, const Arguments& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const bool is_value = i > 0 && arguments[i - 1].starts_with("-") && arguments[i - 1].find('=') == std::string::npos;
+    if (!is_value && !arguments[i].starts_with("-"))
+      return std::ranges::find(commands, arguments[i]) == commands.end() ? arguments[i] : "";
+  }
+  return "";
+}
+
+// CLI11's own words where it is no name that does not exist.
+std::string mistake(const CLI::App& app, const Arguments& arguments, const CLI::ParseError& error) {
+  const CLI::App& asked = asked_for(app);
+  const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  if (const std::string flag = unknown_flag(asked, arguments); is_extra && !flag.empty())
+    return unknown_flag_text(asked, flag);
+  std::string text = error.what();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  const std::vector<std::string> commands = command_names(asked);
+  if (const std::string word = unknown_command(commands, arguments); !commands.empty() && !word.empty())
+    text = "'" + word + "' is not a command of '" + app.get_name() + "'" + did_you_mean(nearest(word, commands));
+  return text + "; see '" + app.get_name() + " --help'";
+}
+
+}  // namespace
 
 std::optional<int> parse(CLI::App& app, const Arguments& arguments) {
+  give_help_flags(app);
   try {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    std::fputs(app.help().c_str(), stdout);
-    return 0;
+    std::fputs(short_help(asked_for(app)).c_str(), stdout);
+    return succeeded;
+  } catch (const CLI::CallForAllHelp&) {
+    std::fputs(long_help(asked_for(app)).c_str(), stdout);
+    return succeeded;
   } catch (const CLI::ParseError& error) {
-    std::string text = error.what();
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    complain(text + "; see '" + app.get_name() + " --help'");
+    complain(mistake(app, arguments, error));
     return wrong_usage;
   }
+}
+
+std::string unknown_flag_text(const CLI::App& app, const std::string& flag) {
+  std::optional<std::string> meant;
+  if (flag.starts_with("--")) meant = nearest(flag.substr(2), flags_of(app));
+  if (meant) meant->insert(0, "--");
+  return "'" + flag + "' is not an option of '" + full_name(app) + "'" + did_you_mean(meant) + "; see '" +
+         full_name(app) + " --help'";
 }
 
 std::string flag_of(const OptionInfo& option) {
   std::string flag = option.name;
   std::replace(flag.begin(), flag.end(), '_', '-');
   return "--" + flag;
+}
+
+std::string value_name_of(const OptionInfo& option) {
+  const std::string type = option.type;
+  if (type == "Flag") return "on|off";
+  std::string name;
+  for (const char c : type) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+std::string help_of(const OptionInfo& option) {
+  const std::string fallback = option.fallback[0] == '\0' ? "not set" : option.fallback;
+  return std::string(option.help) + "\n" + option.variable + ": " + accepted_values(option) + "; default: " + fallback +
+         ".";
 }
 
 }  // namespace weft::cli

@@ -5,15 +5,28 @@
 #include <optional>
 #include <string>
 
+#include "cli/help.h"
 #include "cli/verb.h"
 #include "runner/options/options.h"
 
 namespace weft::cli {
 
+// Behind a verb: its long page, as `weft help VERB` prints it.
+inline constexpr const char* long_help_flag = "--help-all";
+
 // Nothing when the arguments are good; else the exit code, help or complaint being printed already.
 std::optional<int> parse(CLI::App& app, const Arguments& arguments);
 
+// Why a flag is wrong, with the one that may have been meant.
+std::string unknown_flag_text(const CLI::App& app, const std::string& flag);
+
 // The flag of `weft run` for an option: "--reserve-sms".
 std::string flag_of(const OptionInfo& option);
+
+// How help names its value: "DURATION", "on|off".
+std::string value_name_of(const OptionInfo& option);
+
+// Its help, and on a line of its own the variable, the values that it may have and the default.
+std::string help_of(const OptionInfo& option);
 
 }  // namespace weft::cli

@@ -18,8 +18,9 @@ std::string fault_of_price(const std::string& text) {
 
 void PriceFlags::add_to(CLI::App& app) {
   CLI::Option* const price =
-      app.add_option("--price", training,
-                     "Of a GPU of the training for an hour, in any currency: says what fill work saves.")
+      app.add_option(
+             "--price", training,
+             "Of a GPU for an hour: says what fill work saves. It is that of a GPU of the training, in any currency.")
           ->type_name("NUMBER")
           ->check(fault_of_price);
   app.add_option("--fill-price", fill, "Of a GPU for an hour that would do the fill work instead.")

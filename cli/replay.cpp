@@ -23,9 +23,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int differs = 3;    // this Weft answers otherwise
-constexpr int has_fault = 4;  // a recording breaks one of its rules
-
 // Where the traces go: the user's folder, or one that is gone afterwards.
 class TraceFolder {
  public:
@@ -204,9 +201,9 @@ std::vector<std::string> usable(const std::vector<std::string>& paths, std::vect
 
 int exit_code(const std::vector<ReplayedFile>& files, const std::vector<LeftOut>& left_out) {
   const auto any = [&](auto is_so) { return std::any_of(files.begin(), files.end(), is_so); };
-  if (any([](const ReplayedFile& file) { return file.has_fault(); })) return has_fault;
-  if (!left_out.empty()) return wrong_usage;
-  return any([](const ReplayedFile& file) { return file.differences() != 0; }) ? differs : 0;
+  if (any([](const ReplayedFile& file) { return file.has_fault(); })) return replay_has_fault;
+  if (!left_out.empty()) return replay_left_out;
+  return any([](const ReplayedFile& file) { return file.differences() != 0; }) ? replay_differs : replay_agrees;
 }
 
 }  // namespace
@@ -216,13 +213,13 @@ int replay_verb(const Arguments& arguments) {
   std::string output;
   std::vector<std::string> paths;
   CLI::App app(
-      "Takes recordings (WEFT_RECORD=on) through the decisions of this Weft, as fast as it can and without a GPU, and "
-      "says whether they are the recorded ones. Exit code 3: they are not; 2: a file is no recording that this Weft "
-      "can read, and was left out; 4: one breaks a rule of this Weft.",
+      "Takes recordings (WEFT_RECORD=on) through the decisions of this Weft and says whether they are the recorded "
+      "ones.\n\n"
+      "It goes as fast as it can, and needs no GPU (docs/replay.md).",
       "weft replay");
   app.add_flag("--json", as_json, "One JSON object; times are nanoseconds.");
-  app.add_option("--output", output, "Write the traces that come out into this new directory.")->type_name("DIR");
-  app.add_option("FILE", paths, "Recordings of one run: rank*.weftrec, beside its traces; or their directory.")
+  app.add_option("--output", output, "Keep the traces that come out, in this new directory.")->type_name("DIR");
+  app.add_option("FILE", paths, "Recordings of one run, or their directory. They are rank*.weftrec, beside its traces.")
       ->required()
       ->type_name("");
   if (const auto code = parse(app, arguments)) return *code;

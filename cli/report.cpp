@@ -20,7 +20,7 @@
 namespace weft::cli {
 namespace {
 
-constexpr std::size_t most_estimated = 64;  // ranks: their traces are read once more
+constexpr std::size_t most_estimated = 64;                  // ranks: their traces are read once more
 constexpr Duration slice = std::chrono::microseconds(300);  // as weft estimate has it without flags
 
 // Evenly spread over the ranks that count.
@@ -77,7 +77,7 @@ int report_verb(const Arguments& arguments) {
   std::string path = "weft-report.html";
   std::optional<std::uint64_t> iteration;
   CLI::App app("Writes one HTML file that shows a run: where time is lost, and why (docs/report.md).", "weft report");
-  app.add_option("DIR", directories, "The directory of the traces; several where each rank has its own.")
+  app.add_option("DIR", directories, "Folder of the traces. Several where each rank has its own.")
       ->required()
       ->type_name("");
   app.add_option("-o,--output", path, "The file.")->type_name("FILE")->capture_default_str();

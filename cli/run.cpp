@@ -20,6 +20,7 @@
 #include "feeder/queue/job_queue.h"
 #include "feeder/redis/address.h"
 #include "runner/options/launcher.h"
+#include "runner/options/nearest.h"
 #include "runner/options/options.h"
 #include "runner/options/output_path.h"
 #include "runner/options/quantity.h"
@@ -57,10 +58,11 @@ const OptionInfo* find_option(std::string name) {
   return nullptr;
 }
 
-// With its default; 'weft config --all' has the values that it may have, too.
-std::string help_of(const OptionInfo& option) {
-  const std::string fallback = option.fallback[0] == '\0' ? "" : "=" + std::string(option.fallback);
-  return std::string(option.help) + " [" + option.variable + fallback + "]";
+std::string no_option(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  std::vector<std::string> names;
+  for (const OptionInfo& option : option_table()) names.emplace_back(option.name);
+  return "there is no such option" + did_you_mean(nearest(name, names)) + "; 'weft config' lists them";
 }
 
 void describe(CLI::App& app, Request& request) {
@@ -68,20 +70,21 @@ void describe(CLI::App& app, Request& request) {
   for (const OptionInfo& option : option_table()) {
     if (option.name == std::string_view("validate")) continue;  // a flag without a value, below
     app.add_option(flag_of(option), request.flags[option.name], help_of(option))
-        ->type_name(option.type)
+        ->type_name(value_name_of(option))
         ->group(option.standing == Standing::stable     ? "Options"
-                : option.standing == Standing::advanced ? "Advanced options"
+                : option.standing == Standing::advanced ? advanced_options
                                                         : "")  // not in the help
         ->allow_extra_args(false);
   }
-  app.add_flag("--validate", request.validate, "The same as --set validate=on; weft validate compares afterwards.");
+  app.add_flag("--validate", request.validate,
+               "Keep CUPTI's records as well, for weft validate. The same as --set validate=on.");
   app.add_flag("--observe", request.observe, "The same as --mode observe.");
-  app.add_option("--set", request.settings, "Set an option by its name or its variable; may be repeated.")
+  app.add_option("--set", request.settings, "Set an option by its name or variable. May be repeated.")
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
-  app.add_flag("--strict", request.strict, "Refuse to run when a variable is malformed or unknown.");
+  app.add_flag("--strict", request.strict, "Refuse to run with a malformed or unknown variable.");
   app.add_flag("-q,--quiet", request.quiet, "Do not say where the traces will be.");
 }
 
@@ -115,7 +118,7 @@ void take_command(const CLI::App& app, Request& request) {
   if (!request.command.empty() && request.command.front() == "--")
     request.command.erase(request.command.begin());
   else if (!request.command.empty() && request.command.front().starts_with("-"))
-    throw UsageError("'" + request.command.front() + "' is not an option of 'weft run'; see 'weft run --help'");
+    throw UsageError(unknown_flag_text(app, request.command.front()));
   if (request.command.empty()) throw UsageError("'weft run' needs a command: weft run [OPTIONS] -- COMMAND");
 }
 
@@ -132,7 +135,7 @@ void merge_settings(const CLI::App& app, Request& request) {
     if (equals == std::string::npos)
       throw UsageError("--set " + (setting.empty() ? "''" : setting) + ": NAME=VALUE is wanted");
     const OptionInfo* const option = find_option(setting.substr(0, equals));
-    if (option == nullptr) throw UsageError("--set " + setting + ": there is no such option; 'weft config' lists them");
+    if (option == nullptr) throw UsageError("--set " + setting + ": " + no_option(setting.substr(0, equals)));
     request.options[option->name] = setting.substr(equals + 1);
   }
   if (request.observe) request.options["mode"] = "observe";
@@ -242,7 +245,7 @@ int become(const std::vector<std::string>& command) {
   ::execvp(values.front(), values.data());
   const int error = errno;
   complain("cannot run '" + command.front() + "': " + std::strerror(error));
-  return error == ENOENT ? 127 : 126;
+  return error == ENOENT ? run_not_found : run_not_runnable;
 }
 
 int run(const Request& request) {
@@ -281,12 +284,10 @@ int run(const Request& request) {
 int run_verb(const Arguments& arguments) {
   Request request;
   CLI::App app(
-      "weft run [OPTIONS] [--] COMMAND [ARGUMENTS]...\n"
       "Runs a command with Weft preloaded. Options that are not given come from the WEFT variables of the "
-      "environment.\n"
-      "The exit code is that of the command; 127 when it is not found, 126 when it cannot be run, 2 when 'weft run'\n"
-      "was asked for in a wrong way or --strict refuses, 1 when a fill job or the library cannot be used. The\n"
-      "command may end with these, too: a line 'weft: error: ...' on stderr says that it was not run.",
+      "environment.\n\n"
+      "The command may end with one of the exit codes below, too: a line 'weft: error: ...' on stderr says that it "
+      "was not run.",
       "weft run");
   describe(app, request);
   try {
@@ -296,7 +297,7 @@ int run_verb(const Arguments& arguments) {
     return run(request);
   } catch (const UsageError& error) {
     complain(error.what());
-    return wrong_usage;
+    return run_wrong_usage;
   }
 }
 

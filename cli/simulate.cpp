@@ -51,7 +51,7 @@ void add_pipeline_flags(CLI::App& app, Wanted& wanted) {
   app.add_option("--schedule", wanted.schedule, "The order of the pieces.")
       ->check(CLI::IsMember(schedules))
       ->capture_default_str();
-  app.add_option("--stages", wanted.stages, "Of the pipeline, each on a GPU of its own.")
+  app.add_option("--stages", wanted.stages, "Stages of the pipeline, each on a GPU of its own.")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--ranks", wanted.ranks,
@@ -60,7 +60,7 @@ void add_pipeline_flags(CLI::App& app, Wanted& wanted) {
   app.add_option("--chunks", world.schedule.chunks, "Stages of each GPU; with interleaved and pipeoffload only.")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  app.add_option("--iterations", world.iterations, "With the first ones, see --warm-up.")
+  app.add_option("--iterations", world.iterations, "How many, with the first ones. See --warm-up.")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   const auto lengths = [&](const char* name, const CLI::callback_t& into, const char* text, const char* usual) {
@@ -95,7 +95,7 @@ void add_pipeline_flags(CLI::App& app, Wanted& wanted) {
 
 void add_fill_flags(CLI::App& app, Wanted& wanted) {
   app.add_option("--fill", wanted.fill,
-                 "A job by the kernels of its unit, and its terms: [NAME=]COUNTxLENGTH[,...][;TERM=VALUE...], with the "
+                 "A job by the kernels of its unit, and its terms. [NAME=]COUNTxLENGTH[,...][;TERM=VALUE...], with the "
                  "terms priority, weight, deadline, units, memory, arrives and variant. May be given again.")
       ->type_name("KERNELS")
       ->expected(1)
@@ -108,11 +108,16 @@ void add_fill_flags(CLI::App& app, Wanted& wanted) {
   app.add_option("--arrivals", duration_into(wanted.arrivals),
                  "Jobs without 'arrives' come one after the other, with random gaps of this mean. All at the begin.")
       ->type_name("DURATION");
-  app.add_option("--slice", duration_into(wanted.slice), "WEFT_SLICE.")->type_name("DURATION")->default_str("300us");
-  app.add_option("--slowdown-budget", budget_into(wanted.simulation.slowdown_budget), "WEFT_SLOWDOWN_BUDGET.")
+  app.add_option("--slice", duration_into(wanted.slice), "Longest slice. As WEFT_SLICE.")
+      ->type_name("DURATION")
+      ->default_str("300us");
+  app.add_option("--slowdown-budget", budget_into(wanted.simulation.slowdown_budget),
+                 "By so much filling may slow down an iteration. As WEFT_SLOWDOWN_BUDGET.")
       ->type_name("PERCENT")
       ->default_str("1%");
-  app.add_option("--spin", spin_into(wanted.simulation.spin), "WEFT_SPIN.")->type_name("PERCENT")->default_str("5%");
+  app.add_option("--spin", spin_into(wanted.simulation.spin), "Share of a core for looks without sleep. As WEFT_SPIN.")
+      ->type_name("PERCENT")
+      ->default_str("5%");
   app.add_option("--warm-up", wanted.simulation.run.warm_up, "First iterations that do not count.")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
@@ -252,6 +257,43 @@ void print_table(const Wanted& wanted, const Simulation& weft,
 
 }  // namespace
 
+namespace {
+
+// On the long page only: what a first simulation does not need.
+void make_advanced(CLI::App& app) {
+  for (const char* const flag : {"--ranks",
+                                 "--chunks",
+                                 "--input-gradient",
+                                 "--weight-gradient",
+                                 "--optimizer",
+                                 "--jitter",
+                                 "--interference",
+                                 "--message",
+                                 "--gradients",
+                                 "--latency",
+                                 "--bandwidth",
+                                 "--threads",
+                                 "--seed",
+                                 "--ramp-up",
+                                 "--evaluate-every",
+                                 "--evaluation-microbatches",
+                                 "--checkpoint-every",
+                                 "--checkpoint-time",
+                                 "--parameter-bytes",
+                                 "--activation-bytes",
+                                 "--memory-reserve",
+                                 "--offload-bandwidth",
+                                 "--job-policy",
+                                 "--arrivals",
+                                 "--slice",
+                                 "--spin",
+                                 "--warm-up",
+                                 "--fill-price"})
+    app.get_option(flag)->group(advanced_options);
+}
+
+}  // namespace
+
 int simulate_verb(const Arguments& arguments) {
   Wanted wanted;
   wanted.simulation.run.world.iterations = 40;
@@ -260,8 +302,9 @@ int simulate_verb(const Arguments& arguments) {
   wanted.simulation.run.warm_up = 8;
   CLI::App app(
       "Runs a pipeline in virtual time, without fill and with it: how much of the idle time Weft fills, and what it "
-      "costs. No GPU is needed. The same flags and seed give the same numbers.\n'filled' is of the iterations "
-      "that may be filled; some go without, for comparison.",
+      "costs. No GPU is needed.\n\n"
+      "The same flags and seed give the same numbers. 'filled' is of the iterations that may be filled; some go "
+      "without, for comparison.",
       "weft simulate");
   add_pipeline_flags(app, wanted);
   add_iteration_flags(app, wanted.iterations);
@@ -269,20 +312,23 @@ int simulate_verb(const Arguments& arguments) {
   add_fill_flags(app, wanted);
   CLI::Option* const baselines = app.add_flag(
       "--baselines", wanted.baselines,
-      "Also with the policies of other systems: first-planner (Weft's own before), pipefill, freeride, gating, mps "
-      "(co-location), low-priority (a stream that is never empty).");
+      "Also with the policies of other systems. These are first-planner (Weft's own before), pipefill, freeride, "
+      "gating, mps (co-location), low-priority (a stream that is never empty).");
   wanted.price.add_to(app);
-  app.add_flag("--observe", wanted.observe, "Without a fill job: with --output, traces for weft estimate.")
+  app.add_flag("--observe", wanted.observe, "Without a fill job. With --output: traces for weft estimate.")
       ->excludes(baselines)
       ->excludes("--fill")
       ->excludes("--gpu-memory")
       ->excludes("--job-policy")
       ->excludes("--arrivals")
       ->excludes("--price");
-  app.add_option("--output", wanted.output, "A folder for the trace of every rank, as a run would leave it.");
+  app.add_option("--output", wanted.output, "A folder for the trace of every rank. It is as a run would leave it.")
+      ->type_name("FOLDER");
   app.add_flag("--json", wanted.json, "One JSON object.");
   app.allow_config_extras(CLI::config_extras_mode::error);
-  app.set_config("--config", "", "A TOML file with these flags as keys, without the dashes in front.");
+  app.set_config("--config", "", "A TOML file with these flags as keys. They have no dashes in front there.")
+      ->type_name("FILE");
+  make_advanced(app);
   if (const auto code = parse(app, arguments)) return *code;
   try {
     complete(wanted);

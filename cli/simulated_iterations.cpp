@@ -13,9 +13,10 @@ constexpr int most_microbatches = 65536;
 }  // namespace
 
 void add_iteration_flags(CLI::App& app, IterationFlags& flags) {
-  app.add_option("--microbatches", flags.microbatches,
-                 "Of an iteration. Several, as in 8,16, are gone through again and again, or once with --ramp-up. "
-                 "Without it twice as many as stages, and 2 more with dualpipev.")
+  app.add_option(
+         "--microbatches", flags.microbatches,
+         "How many an iteration has. Several, as in 8,16, are gone through again and again, or once with --ramp-up. "
+         "Without it twice as many as stages, and 2 more with dualpipev.")
       ->delimiter(',')
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->check(CLI::Range(1, most_microbatches));

@@ -47,8 +47,9 @@ void add_memory_flags(CLI::App& app, model::SimulationOptions& options) {
         ->expected(1, CLI::detail::expected_max_vector_size)
         ->default_str(usual);
   };
-  app.add_option("--gpu-memory", quantity_into(options.memory.gpu, parse_memory, "size of a memory; 80GB, 24GiB are"),
-                 "Of each GPU. A job that needs more than the training leaves does not run there. Without it all fit.")
+  app.add_option(
+         "--gpu-memory", quantity_into(options.memory.gpu, parse_memory, "size of a memory; 80GB, 24GiB are"),
+         "Memory of each GPU. A job that needs more than the training leaves does not run there. Without it all fit.")
       ->type_name("BYTES");
   lists("--parameter-bytes", options.memory.parameters,
         "Parameters, gradients and optimizer states of a GPU: one for all, or one for each of a pipeline.", "8GiB");

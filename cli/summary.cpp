@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/colours.h"
 #include "cli/parse.h"
 #include "trace/read/same_file.h"
 #include "trace/validate/run_validation.h"
@@ -49,9 +50,12 @@ std::string json_of(const RunSummary& run, const Validation& validation) {
 int summary_verb(const Arguments& arguments) {
   bool json = false;
   std::vector<std::string> directories;
-  CLI::App app("Adds up the traces of all ranks of one run. Times in the JSON form are nanoseconds.", "weft summary");
+  CLI::App app(
+      "Adds up the traces of all ranks of one run, during it or afterwards.\n\n"
+      "Times in the JSON form are nanoseconds; docs/trace.md says what the numbers mean.",
+      "weft summary");
   app.add_flag("--json", json, "One JSON object.");
-  app.add_option("DIR", directories, "The directory of the traces; several where each rank has its own.")
+  app.add_option("DIR", directories, "Folder of the traces. Several where each rank has its own.")
       ->required()
       ->type_name("");
   if (const auto code = parse(app, arguments)) return *code;
@@ -61,7 +65,10 @@ int summary_verb(const Arguments& arguments) {
   const Validation validation = validation_of(run, directories);
   const std::string text =
       json ? json_of(run, validation) : to_text(run, directories.front() + more) + text_of(validation);
-  std::fputs(text.c_str(), stdout);
+  if (json)
+    std::fputs(text.c_str(), stdout);
+  else
+    print_inked(text);
   return 0;
 }
 

@@ -150,21 +150,21 @@ struct Flags {
 };
 
 void describe(CLI::App& app, Flags& flags) {
-  app.add_option("job", flags.job, "FILE[:ARGUMENTS], or the name of a job that comes with Weft (docs/fill-jobs.md).")
-      ->type_name("JOB")
+  app.add_option("JOB", flags.job, "FILE[:ARGUMENTS], or the name of a job of Weft's (docs/fill-jobs.md).")
+      ->type_name("")
       ->required();
   app.add_option("--units", flags.request.units, "Units to run and check.")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000));
   app.add_option("--device", flags.request.device, "Number of the GPU.")->type_name("N")->check(CLI::Range(0, 1023));
-  app.add_option("--limit", duration_into(flags.request.limit), "Time after which it counts as hung. Default: 60s.")
-      ->type_name("TIME");
+  app.add_option("--limit", duration_into(flags.request.limit), "Time after which it counts as hung.")
+      ->type_name("DURATION")
+      ->default_str("60s");
   for (const char* const name : {"memory", "slice", "reserve_sms", "confine", "input", "weights"})
     for (const OptionInfo& option : option_table())
       if (option.name == std::string_view(name))
-        app.add_option(flag_of(option), flags.values[option.variable],
-                       std::string(option.help) + " [" + option.variable + "=" + option.fallback + "]")
-            ->type_name(option.type);
+        app.add_option(flag_of(option), flags.values[option.variable], help_of(option))
+            ->type_name(value_name_of(option));
   app.add_flag("--json", flags.json, "One JSON object, with every kernel, copy and set of the unit.");
 }
 
@@ -173,10 +173,9 @@ void describe(CLI::App& app, Flags& flags) {
 int try_verb(const Arguments& arguments) {
   Flags flags;
   CLI::App app(
-      "Runs a fill job alone on a GPU that is idle, without any training, and checks it as its trial does: memory, "
-      "time,\n"
-      "slices, confinement, longest kernels, results. Options of Weft hold as in the environment.\n"
-      "Exit code: 0 when a training would run it, 3 when not, 1 when it cannot be tried, 2 for wrong usage.",
+      "Runs a fill job alone on a GPU that is idle, without any training, and checks it as its trial does.\n\n"
+      "Shown are memory, time, slices, confinement, longest kernels and results. Options of Weft hold as in the "
+      "environment.",
       "weft try");
   describe(app, flags);
   if (const auto code = parse(app, arguments)) return *code;
@@ -203,8 +202,7 @@ int try_verb(const Arguments& arguments) {
     if (!from->empty()) *to = std::filesystem::absolute(*from).string();
   const TriedJob tried = try_job(libraries / "weft-fill-probe", flags.request, parsed.options);
   flags.json ? print_json(tried) : print_text(tried, parsed.options);
-  constexpr int refused = 3;
-  return tried.fault.empty() ? 0 : refused;
+  return tried.fault.empty() ? try_sound : try_refused;
 }
 
 }  // namespace weft::cli

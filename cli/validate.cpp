@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "cli/colours.h"
 #include "cli/parse.h"
 #include "trace/validate/run_validation.h"
 
 namespace weft::cli {
 namespace {
-
-constexpr int differs = 3;  // Weft's numbers are not within the bounds
 
 // CLI::Range lets a NaN pass, and no bound is ever broken by one.
 std::string is_share(const std::string& text) {
@@ -27,26 +26,27 @@ int validate_verb(const Arguments& arguments) {
   std::int64_t shortest_us = shortest_idle / 1000;
   std::vector<std::string> directories;
   CLI::App app(
-      "Holds the traces of a run that was made with 'weft run --validate' against what CUPTI recorded.\n"
-      "Exit code: 0, all ranks keep the bounds; 3, some do not; 1, none breaks them and of some nothing can be said. "
-      "Times in the JSON form "
-      "are nanoseconds.",
+      "Holds the traces of a run that was made with 'weft run --validate' against what CUPTI recorded.\n\n"
+      "Times in the JSON form are nanoseconds. docs/validate.md says how they are compared.",
       "weft validate");
   app.add_flag("--json", json, "One JSON object.");
   app.add_option("--least", bounds.least, "Bound for coverage and precision, as a share.")
       ->check(is_share, "FLOAT in [0 - 1]")
       ->capture_default_str();
-  app.add_option("--shortest", shortest_us, "Idle time shorter than so many microseconds is none; at least 10.")
+  app.add_option("--shortest", shortest_us, "Idle time shorter than this is none, in microseconds.")
       ->check(CLI::Range(shortest_idle / 1000, std::int64_t{1'000'000}))
       ->capture_default_str();
-  app.add_option("DIR", directories, "The directory of the traces; several where each rank has its own.")
+  app.add_option("DIR", directories, "Folder of the traces. Several where each rank has its own.")
       ->required()
       ->type_name("");
   if (const auto code = parse(app, arguments)) return *code;
   const RunValidation run = validate_directories(directories, bounds, shortest_us * 1000);
-  std::fputs((json ? to_json(run) : to_text(run)).c_str(), stdout);
-  if (run.agrees()) return 0;
-  return run.differs() ? differs : failed;
+  if (json)
+    std::fputs(to_json(run).c_str(), stdout);
+  else
+    print_inked(to_text(run));
+  if (run.agrees()) return validate_agrees;
+  return run.differs() ? validate_differs : validate_undecided;
 }
 
 }  // namespace weft::cli

@@ -4,17 +4,16 @@
 #include <string>
 #include <vector>
 
-namespace weft::cli {
+#include "cli/exit_codes.h"
 
-inline constexpr int failed = 1;       // it could not be done
-inline constexpr int wrong_usage = 2;  // it was asked for in a wrong way
+namespace weft::cli {
 
 using Arguments = std::vector<std::string>;  // without the verb
 
 struct Verb {
   const char* name;
   const char* summary;
-  int (*run)(const Arguments& arguments);  // returns the exit code
+  int (*run)(const Arguments& arguments);  // returns the exit code, see exit_codes.def
 };
 
 int run_verb(const Arguments& arguments);
@@ -24,6 +23,7 @@ int check_verb(const Arguments& arguments);
 int summary_verb(const Arguments& arguments);
 int validate_verb(const Arguments& arguments);
 int estimate_verb(const Arguments& arguments);
+int diff_verb(const Arguments& arguments);
 int export_verb(const Arguments& arguments);
 int report_verb(const Arguments& arguments);
 int simulate_verb(const Arguments& arguments);

@@ -28,7 +28,7 @@ class JobProgress {
   void save(FillJob& job, bool also_unkept = false) noexcept;
   // As the job gave it when it was asked; nullptr: it has none, or cannot take it up.
   const std::shared_ptr<const Progress>& taken() const { return progress_; }
-  bool is_lost() const { return lost_; }         // the job could not say it
+  bool is_lost() const { return lost_; }  // the job could not say it
   bool was_asked() const { return asked_; }
   bool was_written() const { return written_; }  // or that was tried
   bool is_written() const { return is_safe_; }

@@ -78,14 +78,19 @@ std::optional<TrialVerdict> SharedTrial::run_with_others(const TrialFile& file) 
   while (!stop_) {
     const bool mine = file.begin_trial();
     TrialNote note = file.read();
-    if (note.started != TimePoint{}) started_.store(note.started.time_since_epoch().count());
+    if (mine && !note.verdict) {
+      const TimePoint begins = now();
+      // After so long those who waited have gone on.
+      if (note.started == TimePoint{} || begins - note.started > limit_) note.first_started = begins;
+      note.started = begins;
+      file.write(note);
+    }
+    if (note.started != TimePoint{}) started_.store(note.first_started.time_since_epoch().count());
     if (note.verdict) {
       file.end_trial();
       return note.verdict;
     }
     if (mine) {
-      note.started = now();
-      file.write(note);
       note.verdict = run_here();
       if (note.verdict && !note.verdict->is_local) file.write(note);
       file.end_trial();

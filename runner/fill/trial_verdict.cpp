@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view first_line = "weft trial 4";
+constexpr std::string_view first_line = "weft trial 5";
 constexpr std::string_view last_line = "end";
 constexpr std::size_t longest_fault = 1024;
 
@@ -60,7 +60,8 @@ std::string trial_key(const TrialSubject& subject) {
 }
 
 std::string text_of(const TrialNote& note) {
-  std::string text = std::string(first_line) + "\nstarted " + std::to_string(note.started.time_since_epoch().count());
+  std::string text = std::string(first_line) + "\nstarted " + std::to_string(note.started.time_since_epoch().count()) +
+                     "\nfirst_started " + std::to_string(note.first_started.time_since_epoch().count());
   if (note.verdict)
     text += "\npreparation " + std::to_string(note.verdict->preparation.count()) + "\nfound " + note.verdict->found +
             "\nlacks_memory " + (note.verdict->lacks_memory ? "1" : "0") + "\nmovable " +
@@ -73,8 +74,10 @@ TrialNote parse_note(std::string_view text) {
   TrialNote note;
   if (take_line(text) != first_line) return note;
   const auto started = number_behind("started ", take_line(text));
-  if (!started) return note;
+  const auto first_started = number_behind("first_started ", take_line(text));
+  if (!started || !first_started) return note;
   note.started = TimePoint(Duration(*started));
+  note.first_started = TimePoint(Duration(*first_started));
   const auto preparation = number_behind("preparation ", take_line(text));
   const std::string_view found = take_line(text);
   const auto lacks_memory = number_behind("lacks_memory ", take_line(text));

@@ -40,6 +40,8 @@ std::string trial_key(const TrialSubject& subject);
 // The content of the shared file.
 struct TrialNote {
   TimePoint started{};  // on the node's monotonic clock; 0: no trial has begun
+  // That of the trial that others waited for: a rank that takes over from one that has left makes nobody wait anew.
+  TimePoint first_started{};
   std::optional<TrialVerdict> verdict;
 };
 inline constexpr std::size_t longest_note = 2048;

@@ -89,6 +89,7 @@ MakePolicy policy_of(const SimulationOptions& options) {
       SessionOptions own = session;
       own.detector.longest_period = std::max<std::size_t>(256, 4 * groups);
       own.detector.most_groups = std::bit_ceil(std::max<std::size_t>(256, 4 * groups));
+      own.records_groups = world.tells_operations();
       return std::make_unique<WeftPolicy>(own, records, world, rank);
     };
   }

@@ -14,6 +14,8 @@ namespace weft::model {
 class Policy {
  public:
   virtual ~Policy() = default;
+  // The times of what words say may be wrong by so much at the next look.
+  virtual void looks_within(Duration /*uncertainty*/) {}
   // Of the events since the last look, in the order of their times, and the slices that have ended since.
   virtual void look(TimePoint now, std::span<const Event> events, std::span<const SliceRecord> finished,
                     const FillView& view) = 0;

@@ -90,6 +90,7 @@ void Rank::look(TimePoint begin) {
   executor_.reap(begin, finished_);
   executor_.change_variants(begin);
   record_variants();
+  policy_->looks_within(now - middle);
   policy_->look(now, events_, finished_, executor_.view());
   events_.clear();
   finished_.clear();

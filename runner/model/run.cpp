@@ -11,10 +11,16 @@
 namespace weft::model {
 namespace {
 
+// With all that a trace has.
+pipeline::WorldOptions traced(pipeline::WorldOptions world, const TraceOf& trace_of) {
+  world.tells_operations = trace_of != nullptr;
+  return world;
+}
+
 class Run final : public pipeline::Watcher {
  public:
-  Run(const RunOptions& options, const Progress& progress)
-      : options_(options), progress_(progress), world_(options.world, *this) {
+  Run(const RunOptions& options, const Progress& progress, const TraceOf& trace_of)
+      : options_(options), progress_(progress), trace_of_(trace_of), world_(traced(options.world, trace_of), *this) {
     for (const JobOptions& job : options.jobs) {
       jobs_.emplace_back(job.kernels, options.slices, job.terms, job.memory, job.arrives, job.variant);
       for (const VariantOptions& variant : job.smaller)
@@ -25,10 +31,11 @@ class Run final : public pipeline::Watcher {
       throw std::invalid_argument("the jobs are not in the order of their arrivals");
   }
 
-  RunResult result(const MakePolicy& make_policy, const TraceOf& trace_of) {
+  RunResult result(const MakePolicy& make_policy) {
     for (int rank = 0; rank < world_.ranks(); ++rank) {
-      ranks_.emplace_back(rank, world_, jobs_, options_.job_policy, options_.dispatcher,
-                          trace_of ? trace_of(rank) : nullptr, room_of(rank));
+      RankTrace* const trace = trace_of_ ? trace_of_(rank) : nullptr;
+      if (trace != nullptr) tell_communicators(rank, *trace);
+      ranks_.emplace_back(rank, world_, jobs_, options_.job_policy, options_.dispatcher, trace, room_of(rank));
       ranks_.back().follow(make_policy(world_, rank, ranks_.back().records()), arrivals_);
     }
     world_.run();
@@ -42,7 +49,7 @@ class Run final : public pipeline::Watcher {
       most = std::max(most, world_.totals(rank).most_activations);
       const std::optional<TraceSummary> summary = of(rank).summary();
       if (summary) result.spun_share += seconds(summary->spun) / seconds(all_time) / world_.ranks();
-      if (trace_of && summary) trace_of(rank)->finish(*summary);
+      if (trace_of_ && summary) trace_of_(rank)->finish(*summary);
     }
     for (std::uint32_t job = 0; job < jobs_.size(); ++job) result.jobs.push_back(result_of(job));
     const std::vector<TimePoint>& ends = world_.totals(0).iteration_ends;
@@ -70,6 +77,12 @@ class Run final : public pipeline::Watcher {
   std::size_t place_of(int rank) const { return static_cast<std::size_t>(rank % world_.places()); }
   std::uint64_t room_of(int rank) const {
     return options_.room.empty() ? Executor::no_limit : options_.room[place_of(rank)];
+  }
+
+  void tell_communicators(int rank, RankTrace& trace) const {
+    for (const pipeline::Membership& of : world_.communicators(rank))
+      trace.push(Record(0, TimePoint{},
+                        CommunicatorRecord{of.communicator, of.rank, of.ranks, CommunicatorEvent::opened, of.id}));
   }
 
   JobResult result_of(std::uint32_t job) const {
@@ -106,6 +119,7 @@ class Run final : public pipeline::Watcher {
 
   const RunOptions& options_;
   const Progress& progress_;
+  const TraceOf& trace_of_;
   std::deque<Job> jobs_;
   std::vector<TimePoint> arrivals_;
   pipeline::World world_;
@@ -117,7 +131,7 @@ class Run final : public pipeline::Watcher {
 
 RunResult run(const RunOptions& options, const MakePolicy& make_policy, const Progress& progress,
               const TraceOf& trace_of) {
-  return Run(options, progress).result(make_policy, trace_of);
+  return Run(options, progress, trace_of).result(make_policy);
 }
 
 }  // namespace weft::model

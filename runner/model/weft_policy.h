@@ -14,6 +14,7 @@ class WeftPolicy final : public Policy {
   WeftPolicy(const SessionOptions& options, RecordSink& records, const pipeline::World& world, int rank)
       : session_(options, records), answers_(world, rank) {}
 
+  void looks_within(Duration uncertainty) override { session_.looks_within(uncertainty); }
   void look(TimePoint now, std::span<const Event> events, std::span<const SliceRecord> finished,
             const FillView& view) override;
   Decision decide(TimePoint now, const FillView& view) override;

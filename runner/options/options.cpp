@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "runner/options/nearest.h"
 #include "runner/options/output_path.h"
 #include "runner/options/quantity.h"
 
@@ -273,44 +274,23 @@ void read_option(const OptionInfo& option, const Variables& variables, Value& va
   parsed.values.push_back(std::move(result));
 }
 
-// Levenshtein's distance; the names are short.
-std::size_t edit_distance(std::string_view left, std::string_view right) {
-  std::vector<std::size_t> row(right.size() + 1);
-  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < right.size(); ++j) {
-      const std::size_t replaced = diagonal + (left[i] == right[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
 // By its flag: WEFT_MODE, for --mode.
 bool is_named_like(std::string_view name, const OptionInfo& option) {
   return lower(name) == std::string("weft_") + option.name;
 }
 
+// The part behind WEFT_ is what people mistake.
 std::string unknown_variable(std::string_view name) {
-  const OptionInfo* nearest = nullptr;
-  // Of a short name nothing is left by then: WEFT_FOO is not WEFT_LOG.
-  std::size_t least = std::min<std::size_t>(4, 1 + (name.size() - std::string_view("WEFT_").size()) / 2);
-  for (const OptionInfo& option : table) {
-    if (is_named_like(name, option)) {
-      nearest = &option;
-      break;
-    }
-    const std::size_t distance = edit_distance(name, option.variable);
-    if (distance >= least) continue;
-    least = distance;
-    nearest = &option;
-  }
+  constexpr std::string_view prefix = "WEFT_";
   const std::string text = std::string(name) + " is not an option of Weft";
-  if (nearest == nullptr) return text + "; 'weft config' lists them";
-  return text + "; did you mean " + nearest->variable + "?";
+  std::vector<std::string> variables;
+  for (const OptionInfo& option : table) {
+    if (is_named_like(name, option)) return text + did_you_mean(option.variable);
+    if (std::string_view(option.variable).starts_with(prefix)) variables.emplace_back(option.variable + prefix.size());
+  }
+  std::optional<std::string> meant = nearest(name.substr(prefix.size()), variables);
+  if (!meant) return text + "; 'weft config' lists them";
+  return text + did_you_mean(meant->insert(0, prefix));
 }
 
 bool is_option(std::string_view name) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 namespace weft::pipeline {
 namespace {
@@ -19,6 +20,17 @@ struct Lane {
 bool goes_forward(const Piece& piece) {
   return piece.work == Work::forward;
 }
+
+// One number for each of the lanes, and for each two stages.
+struct Numbers {
+  std::map<Lane, int> channels;
+  std::map<std::pair<int, int>, int> pairs;
+
+  template <class Key>
+  static int of(std::map<Key, int>& known, const Key& key) {
+    return known.emplace(key, static_cast<int>(known.size())).first->second;
+  }
+};
 
 // The copies next to a piece, by the numbers of the activations.
 struct Copies {
@@ -48,8 +60,8 @@ std::vector<Copies> copies_of(const Orders& orders, const std::vector<Piece>& pi
 // Of one place. Streams and channels are the same in all kinds of iterations.
 class Writer {
  public:
-  Writer(const ProgramOptions& options, int place, std::map<Lane, int>& channels)
-      : options_(options), place_(place), channels_(channels) {}
+  Writer(const ProgramOptions& options, int place, Numbers& numbers)
+      : options_(options), place_(place), numbers_(numbers) {}
 
   Program write(const Orders& orders) {
     orders_ = &orders;
@@ -143,8 +155,8 @@ class Writer {
   }
 
   Message message(const Lane& lane, bool sends) {
-    const int number = channels_.emplace(lane, static_cast<int>(channels_.size())).first->second;
-    return {number, place_of(sends ? lane.to : lane.from)};
+    return {Numbers::of(numbers_.channels, lane), place_of(sends ? lane.to : lane.from),
+            Numbers::of(numbers_.pairs, std::minmax({lane.from, lane.to}))};
   }
   std::size_t stream_of(const Lane& lane, bool sends) {
     if (options_.paired) {
@@ -159,7 +171,7 @@ class Writer {
   const Orders* orders_ = nullptr;
   const ProgramOptions& options_;
   const int place_;
-  std::map<Lane, int>& channels_;
+  Numbers& numbers_;
   std::map<std::tuple<Lane, bool>, std::size_t> streams_;
   std::size_t stream_count_ = 1;
   std::size_t sums_ = 0, to_host_ = 0, from_host_ = 0;  // streams, 0: there is none yet
@@ -170,14 +182,16 @@ class Writer {
 
 Programs programs_of(const std::vector<Orders>& kinds, const ProgramOptions& options) {
   Programs programs;
-  std::map<Lane, int> channels;
+  Numbers numbers;
   for (int place = 0; place < static_cast<int>(kinds.front().of_rank.size()); ++place) {
-    Writer writer(options, place, channels);
+    Writer writer(options, place, numbers);
     std::vector<Program>& of_kind = programs.of_place.emplace_back();
     for (const Orders& orders : kinds) of_kind.push_back(writer.write(orders));
     programs.streams.push_back(writer.streams());
   }
-  programs.channels = channels.size();
+  programs.channels = numbers.channels.size();
+  programs.pairs = numbers.pairs.size();
+  programs.is_paired = options.paired;
   return programs;
 }
 

@@ -24,6 +24,7 @@ struct ProgramOptions {
 struct Message {
   int channel = -1;  // in the pipeline, -1: there is none; both ends have the same
   int peer = -1;     // place of the other end
+  int pair = -1;     // number of the two stages, the same in both directions
 };
 
 struct Step {
@@ -63,6 +64,8 @@ struct Programs {
   std::vector<std::vector<Program>> of_place;  // of each kind of iteration
   std::vector<std::size_t> streams;            // of each place, with the compute stream
   std::size_t channels = 0;
+  std::size_t pairs = 0;   // of stages that send each other messages
+  bool is_paired = false;  // see ProgramOptions
 };
 
 // `kinds`: of the same ranks and stages, at least one.

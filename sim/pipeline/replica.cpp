@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "sim/pipeline/communicators.h"
+
 namespace weft::pipeline {
 namespace {
 
@@ -28,7 +30,7 @@ double normal(std::uint64_t value) {
 }  // namespace
 
 Replica::Replica(const WorldOptions& options, const Programs& programs, int first, Watcher& watcher)
-    : options_(options), watcher_(watcher), first_(first) {
+    : options_(options), programs_(programs), watcher_(watcher), first_(first) {
   const std::size_t places = programs.of_place.size();
   if (options.activations.bytes.size() != 1 && options.activations.bytes.size() != places)
     throw std::invalid_argument("activation bytes: one size, or one for each of the " + std::to_string(places) +
@@ -161,15 +163,15 @@ void Replica::post(Rank& rank, const Step& step) {
   Event& issued = event(EventKind::group_issued, step.stream);
   issued.nothing_launched = true;
   issued.group = item.group;
-  issued.communicator = static_cast<CommunicatorId>(step.stream);
+  issued.communicator = communicator_of(programs_, step);
   issued.ticket = group.started_ticket;
   issued.done_ticket = group.done_ticket;
   GroupSummary& summary = issued.summary;
   summary.signature = step.stream * 4 + (step.send.channel >= 0 ? 1 : 0) + (step.receive.channel >= 0 ? 2 : 0) +
                       (step.kind == Step::Kind::whole_sum ? 1u << 20 : 0) +
                       (step.kind == Step::Kind::loss_sum ? 1u << 21 : 0);
-  summary.send_peer = step.send.peer;
-  summary.receive_peer = step.receive.peer;
+  summary.send_peer = peer_of(programs_, step.send, rank.place);
+  summary.receive_peer = peer_of(programs_, step.receive, rank.place);
   summary.sends = step.send.channel >= 0;
   summary.receives = step.receive.channel >= 0;
   summary.sent_bytes = summary.sends * options_.message_bytes;
@@ -181,6 +183,24 @@ void Replica::post(Rank& rank, const Step& step) {
   stream.before = rank.last_ticket + 1;
   ++stream.enqueued;
   stream.items.push_back(item);
+  tell(rank);
+  if (options_.tells_operations) tell_operations(rank, step, item.group);
+}
+
+void Replica::tell_operations(Rank& rank, const Step& step, GroupId group) {
+  const GroupSummary summary = event_.summary;
+  const CommunicatorId communicator = event_.communicator;
+  Event& told = event(EventKind::operations_issued, step.stream);
+  told.group = group;
+  told.communicator = communicator;
+  std::size_t count = 0;
+  const auto add = [&](Operation kind, int peer, std::uint64_t bytes) {
+    const int of = kind == Operation::send ? peer + static_cast<int>(ranks_.size()) : peer;
+    told.operations[count++] = {bytes, ++rank.told[{communicator, of}], peer, kind, true, {}};
+  };
+  if (summary.sends != 0) add(Operation::send, summary.send_peer, summary.sent_bytes);
+  if (summary.receives != 0) add(Operation::receive, summary.receive_peer, summary.received_bytes);
+  if (summary.collectives != 0) add(Operation::all_reduce, -1, summary.collective_bytes);
   tell(rank);
 }
 
@@ -240,8 +260,7 @@ void Replica::launch(Rank& rank, const Step& step) {
   set_memory(rank, step, piece);
   stream.enqueued += static_cast<std::uint64_t>(kernels);
   for (int i = 0; i < kernels; ++i) {
-    Item kernel{.kind = Item::Kind::piece,
-                .length = length.count() * (i + 1) / kernels - length.count() * i / kernels};
+    Item kernel{.kind = Item::Kind::piece, .length = length.count() * (i + 1) / kernels - length.count() * i / kernels};
     if (i == 0) kernel.takes = piece.takes;
     if (i + 1 == kernels) kernel.gives_back = piece.gives_back;
     stream.items.push_back(kernel);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <map>
 #include <optional>
 #include <queue>
 #include <utility>
@@ -57,7 +58,8 @@ class Replica {
     std::uint64_t number;  // of one time the earlier one first
     std::int32_t rank;
     What what;
-    GroupId group;  // copy_ended: stream; or which timer of this kind of the rank: a later one has replaced those before it
+    GroupId
+        group;  // copy_ended: stream; or which timer of this kind of the rank: a later one has replaced those before it
     bool operator<(const Timer& other) const { return time != other.time ? time > other.time : number > other.number; }
   };
   struct Item {
@@ -136,7 +138,8 @@ class Replica {
     Time waits_for_copy_since = 0;
     std::int64_t activations = 0;  // bytes
     Ticket last_ticket = 0;
-    Time piece_reached = 0, piece_began = -1, piece_ends = 0;  // -1: none runs
+    std::map<std::pair<CommunicatorId, int>, std::uint64_t> told;  // operations, by peer, of sends behind all peers
+    Time piece_reached = 0, piece_began = -1, piece_ends = 0;      // -1: none runs
     Time held_until = 0, last_fill = -1;
     Time piece_length = 0;
     std::uint64_t piece_timer = 0;
@@ -157,6 +160,7 @@ class Replica {
 
   void host(Rank& rank);
   void post(Rank& rank, const Step& step);
+  void tell_operations(Rank& rank, const Step& step, GroupId group);
   void wait_for(Rank& rank, GroupId group);
   void add_wait(Rank& rank, std::size_t stream, Item item, const AwaitedPlace& awaited);
   void wait_for_compute(Rank& rank, std::size_t stream, Item& item);
@@ -198,6 +202,7 @@ class Replica {
   void reach(Rank& rank, std::size_t stream, EventKind kind, Ticket ticket, GroupId group = 0);
 
   const WorldOptions& options_;
+  const Programs& programs_;
   Watcher& watcher_;
   const int first_;
   std::vector<Rank> ranks_;

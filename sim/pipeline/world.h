@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/pipeline/communicators.h"
 #include "sim/pipeline/replica.h"
 
 namespace weft::pipeline {
@@ -28,6 +29,9 @@ class World {
   int ranks() const { return static_cast<int>(programs_.of_place.size() * replicas_.size()); }
   int places() const { return static_cast<int>(programs_.of_place.size()); }  // of a pipeline
   std::size_t groups_in_iteration(int rank) const { return of(rank).groups_in_iteration(rank); }
+  std::vector<Membership> communicators(int rank) const {
+    return communicators_of(programs_, static_cast<int>(replicas_.size()), rank);
+  }
   const RankTotals& totals(int rank) const { return of(rank).totals(rank); }
 
   // For the watcher, at any of its calls, of the rank that it is about.
@@ -39,6 +43,7 @@ class World {
   // came before it have ended, and not before this time. Watcher::shared() tells its end. Not with Sharing::alone.
   void share_gpu(int rank, TimePoint from, Duration alone) { of(rank).share_gpu(rank, from, alone); }
   const Sharing& sharing() const { return options_.sharing; }
+  bool tells_operations() const { return options_.tells_operations; }
   // All streams of the rank, as they would answer now.
   void ask(int rank, std::vector<std::pair<StreamId, Answer>>& answers) const { of(rank).ask(rank, answers); }
 

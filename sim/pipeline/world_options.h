@@ -64,6 +64,8 @@ struct WorldOptions {
   int kernels_of_piece = 1;  // one after the other: between two of them the GPU is free for what waits behind
   std::uint64_t seed = 1;
   int threads = 1;  // that run pipelines beside each other
+  // Events also say which operations a group has, for the trace: the detector does not look at them.
+  bool tells_operations = false;
   ProgramOptions program{};
 };
 

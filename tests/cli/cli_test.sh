@@ -26,12 +26,25 @@ fail() {
   printf 'FAILED: %s\nexit code: %s\nstdout: %s\nstderr: %s\n' "$1" "$code" "$out" "$err"
   exit 1
 }
-# Runs a command; leaves $code, $out and $err.
+# Runs a command; leaves $code, $out and $err. Each exit code of a verb has to be in the list.
 run() {
   "$@" >"$work/stdout" 2>"$work/stderr"
   code=$?
   out=$(<"$work/stdout")
   err=$(<"$work/stderr")
+  [[ $1 == "$weft" ]] && expect_listed_code "${2-}"
+}
+declare -A listed=()
+list_codes() {
+  local word rest verb=""
+  while read -r word rest; do
+    [[ $word == weft ]] && verb=$rest
+    [[ $word =~ ^[0-9]+$ ]] && listed[$verb:$word]=1
+  done < <("$weft" help exit-codes)
+}
+expect_listed_code() {
+  [[ ${#listed[@]} -gt 0 ]] || list_codes
+  [[ $1 == run || -n ${listed[$1:$code]-} || -n ${listed[:$code]-} ]] || fail "exit code $code of weft $1 is in no list"
 }
 expect_code() { [[ $code == "$1" ]] || fail "exit code $1 expected"; }
 expect_out() { [[ $out == "$1" ]] || fail "stdout expected: $1"; }
@@ -61,13 +74,33 @@ usage() {
   expect_one_line
   run "$weft" rnu
   expect_code 2
-  expect_err "weft: error: 'rnu' is not a verb; 'weft --help' lists them"
+  expect_err "weft: error: 'rnu' is not a verb; did you mean run[?]; 'weft --help' lists them"
+  run "$weft" frobnicate
+  expect_code 2
+  expect_err "weft: error: 'frobnicate' is not a verb; 'weft --help' lists them"
+  run "$weft" help sumary
+  expect_code 2
+  expect_err "weft: error: 'sumary' is not a verb; did you mean summary[?]; 'weft --help' lists them"
   run "$weft" run
   expect_code 2
   expect_one_line
   run "$weft" run --flil x -- true
   expect_code 2
-  expect_err "weft: error: '--flil' is not an option of 'weft run'*"
+  expect_err "weft: error: '--flil' is not an option of 'weft run'; did you mean --fill[?]; see 'weft run --help'"
+  run "$weft" summary --jsn x
+  expect_code 2
+  expect_err "weft: error: '--jsn' is not an option of 'weft summary'; did you mean --json[?]; see 'weft summary --help'"
+  run "$weft" summary --frobnicate=3 x
+  expect_err "weft: error: '--frobnicate' is not an option of 'weft summary'; see 'weft summary --help'"
+  run "$weft" jobs sumbit x
+  expect_code 2
+  expect_err "weft: error: 'sumbit' is not a command of 'weft jobs'; did you mean submit[?]; see 'weft jobs --help'"
+  run "$weft" jobs --queue q
+  expect_code 2
+  expect_err "weft: error: A subcommand is required; see 'weft jobs --help'"
+  run "$weft" jobs submit --untis 3 x
+  expect_code 2
+  expect_err "weft: error: '--untis' is not an option of 'weft jobs submit'; did you mean --units[?]; see 'weft jobs submit --help'"
   run "$weft" run --fill
   expect_code 2
   expect_one_line
@@ -102,8 +135,178 @@ usage() {
     expect_err ""
     [[ -n $out ]] || fail "text expected"
   done
+}
+
+# All verbs, and the commands of those that have some.
+verbs() { "$weft" --help | sed -n 's/^  \([a-z-]*\) .*/\1/p'; }
+pages() {
+  verbs | grep -vx help
+  "$weft" jobs --help | sed -n 's/^  \([a-z]*\) .*/jobs \1/p'
+}
+
+# In 24 lines of 80 columns; of the verb with the most stable options in 40. All else is on the long page.
+help() {
+  local page
+  [[ $(pages | wc -l) -gt 15 && $(pages) == *"jobs submit"* ]] || fail "all verbs"
+  while read -r page; do
+    local lines=24
+    [[ $page == run ]] && lines=40
+    # shellcheck disable=SC2086  # words
+    run "$weft" $page --help
+    expect_code 0
+    expect_err ""
+    [[ $(wc -l <<<"$out") -le $lines && $(wc -L <<<"$out") -le 80 ]] || fail "a screen for weft $page --help"
+    [[ $out == "Usage: weft $page"*": weft help $page" ]] || fail "how it is used, and where more is"
+    # shellcheck disable=SC2086  # words
+    run "$weft" help $page
+    expect_code 0
+    [[ $(wc -L <<<"$out") -le 80 && $out == "Usage: weft $page"*"Exit codes"* ]] || fail "the long page of weft $page"
+  done < <(pages)
+  run "$weft" --help
+  [[ $(wc -l <<<"$out") -le 24 && $(wc -L <<<"$out") -le 80 ]] || fail "a screen for weft --help"
+  run "$weft" help run
+  [[ $out == *"Advanced options"*"--slice DURATION"*"WEFT_SLICE: a duration from 10us to 100ms; default: 300us."* ]] || fail "advanced options, whole"
+  [[ $out == *" 1  "*" 2  "*" 126  "*" 127  "* ]] || fail "all exit codes of weft run"
+  [[ $out != *--warned* && $out != *"--job "* ]] || fail "internal options"
   run "$weft" run --help
-  [[ $out == *"127 when"*"126 when"*" 2 when"*" 1 when"* ]] || fail "all exit codes of weft run"
+  [[ $out == *--slowdown-budget* && $out != *--slice* && $out == *" advanced options: weft help run" ]] || fail "stable options only"
+  # Behind a command its own help is meant.
+  run "$weft" run -q -- echo --help --help-all
+  expect_out "--help --help-all"
+}
+
+# docs/cli.md and the pages of verbs have the codes of the list; those that need no GPU come out.
+exit_codes_listed() {
+  run "$weft" help exit-codes
+  expect_code 0
+  python3 - "$out" "$source" <<'PYTHON' || fail "the list and the documents"
+import pathlib, re, sys
+listed, verb = {}, ""
+for line in sys.argv[1].splitlines():
+    if line.startswith("weft "):
+        verb = line.split()[1]
+    elif code := re.match(r" +(\d+)  (.*)", line):
+        listed[verb, int(code[1])] = code[2]
+    elif line.startswith(" "):
+        listed[verb, max(code for of, code in listed if of == verb)] += " " + line.strip()
+docs = pathlib.Path(sys.argv[2]) / "docs"
+table = {}
+for row in re.findall(r"^\| (.*?) \| (\d+) \| (.*?) \|$", (docs / "cli.md").read_text(), re.M):
+    verb = row[0].strip("`").removeprefix("weft ")
+    table["" if verb == "any" else verb, int(row[1])] = row[2].replace("`", "")
+assert table == listed, set(table.items()) ^ set(listed.items())
+for verb in ("check", "replay", "validate"):
+    rows = re.findall(r"^\| (\d) \| ", (docs / f"{verb}.md").read_text(), re.M)
+    known = {code for of, code in listed if of in ("", verb)}
+    assert {int(code) for code in rows} == known, (verb, rows, known)
+PYTHON
+  # Most of those that need a GPU come out in tests/e2e: check.sh, try_job.sh, validate.sh.
+  local golden=$source/tests/runner/recording/golden
+  head -c 500 "$golden/trainer_filled.weftrec" >short.weftrec
+  local words
+  while read -r wanted words; do
+    # shellcheck disable=SC2086  # words
+    run "$weft" $words
+    expect_code "$wanted"
+  done <<COMMANDS
+0 version
+0 summary $source/tests/trace/run
+1 summary missing
+2 summary
+1 run --fill missing -- true
+2 run
+0 run -q -- true
+126 run -q -- $work
+127 run -q -- missing
+1 check
+2 check --verbos
+1 try $job
+2 try
+1 validate $source/tests/trace/run
+2 validate
+1 diff missing missing
+2 diff missing
+0 replay $golden/trainer_filled.weftrec
+2 replay short.weftrec
+2 help nothing
+COMMANDS
+  for lines in check.sh:'check 3' check.sh:'check 0' try_job.sh:' 0 matmul' try_job.sh:' 3 "$bad' validate.sh:'-eq 3'; do
+    grep -qF -- "${lines#*:}" "$source/tests/e2e/${lines%%:*}" || fail "tests/e2e/${lines%%:*} no longer has '${lines#*:}'"
+  done
+}
+
+# On a terminal only, and not where NO_COLOR is set.
+colours() {
+  run "$weft" summary "$source/tests/trace/run"
+  [[ $out != *$'\e'* ]] || fail "colours in a pipe"
+  on_terminal() {
+    run python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$@" </dev/null
+    out=${out//$'\r'/}
+  }
+  local plain=$out
+  TERM=xterm on_terminal "$weft" summary "$source/tests/trace/run"
+  expect_code 0
+  [[ $out == $'\e[1m'*": 3 ranks, "*$'\e[0m'*$'\e[33mnote:\e[0m'* ]] || fail "a bold head, yellow notes"
+  [[ $(sed $'s/\e\\[[0-9]*m//g' <<<"$out") == "$plain" ]] || fail "the same text"
+  TERM=xterm on_terminal "$weft" frobnicate
+  expect_code 2
+  [[ $out == "weft: "$'\e[31merror:\e[0m '* ]] || fail "a red error"
+  TERM=xterm on_terminal "$weft" summary --json "$source/tests/trace/run"
+  [[ $out != *$'\e'* ]] || fail "colours in JSON"
+  NO_COLOR=1 TERM=xterm on_terminal "$weft" summary "$source/tests/trace/run"
+  [[ $out == "$plain" ]] || fail "colours with NO_COLOR"
+  TERM=dumb on_terminal "$weft" summary "$source/tests/trace/run"
+  [[ $out == "$plain" ]] || fail "colours on a terminal that has none"
+}
+
+# Two runs that differ in a known way, and what is not comparable. The contents are looked at in tests/trace/compare.
+diff_runs() {
+  local flags=(--observe --iterations 60)
+  run "$weft" simulate "${flags[@]}" --output usual
+  run "$weft" simulate "${flags[@]}" --seed 2 --output again
+  run "$weft" simulate "${flags[@]}" --seed 3 --forward 11ms --output longer
+  run "$weft" simulate "${flags[@]}" --seed 4 --stages 8 --output wider
+  run "$weft" diff usual longer
+  expect_code 0
+  expect_err ""
+  [[ $out == "A  usual: 4 ranks, "*"B  longer: 4 ranks, "*"Iterations of B take "*" % longer: "*"by rank"*"rank 3"* ]] || fail "the text"
+  [[ $out != *"note: other"* ]] || fail "nothing else differs"
+  run "$weft" diff usual longer --json
+  expect_code 0
+  python3 - "$out" "$source/docs/diff.md" <<'PYTHON' || fail "the JSON, and its keys in docs/diff.md"
+import json, sys
+found, page = json.loads(sys.argv[1]), open(sys.argv[2]).read()
+change = found["all"]["iteration_time"]
+assert change["differs"] and change["low"] < change["change"] < change["high"], change
+assert 0.05 < change["change"] < 0.13, change
+assert change["b"] / change["a"] - 1 - change["change"] < 1e-9
+assert len(found["by_rank"]) == 4 and found["by_rank"][2]["name"] == "rank 2" and found["stages"] == []
+assert abs(sum(part["a"] for part in found["all"]["idle_share_by_cause"].values()) - found["all"]["idle_share"]["a"]) < 1e-9
+for keys in (found, found["a"], found["all"], found["by_rank"][0], change):
+    assert all(f"`{key}`" in page for key in keys), set(keys)
+PYTHON
+  run "$weft" diff usual again
+  expect_code 0
+  [[ $out == *"Iteration time: no difference seen, at most "*" (95 % interval -"* ]] || fail "no difference"
+  run "$weft" diff usual wider
+  expect_code 0
+  [[ $out == *"note: other number of ranks: 4 in A, 8 in B; nothing is compared by stage or rank"* && $out != *"by rank"* ]] || fail "other ranks"
+  run "$weft" diff usual usual
+  expect_code 1
+  expect_err "weft: error: A and B are traces of the same run"
+  run "$weft" simulate --observe --iterations 12 --output brief
+  run "$weft" diff usual brief
+  expect_code 0
+  [[ $out == *"Whether iterations take longer is unknown: "*"note: B has "*" iterations: 30 are needed for an interval"* ]] || fail "few iterations"
+  run "$weft" diff usual missing
+  expect_code 1
+  expect_err "weft: error: missing does not exist: *"
+  run "$weft" diff "$source/tests/trace/run" usual
+  expect_code 0
+  [[ $out == *"note: A: rank 1: filling was stopped"* ]] || fail "the notes of the runs"
+  run sh -c '"$1" diff usual longer >/dev/full' sh "$weft"
+  expect_code 1
+  expect_err "weft: error: the output cannot be written: No space left on device"
 }
 
 arguments_reach_the_command() {
@@ -383,8 +586,6 @@ config() {
   [[ $out =~ WEFT_POLL\ +50us\ +50us\ +default ]] || fail "advanced options with --all"
   WEFT_JOB=7 run "$weft" config --all
   [[ $out != *WEFT_JOB* && $out != *WEFT_WARNED* ]] || fail "internal options"
-  run "$weft" run --help
-  [[ $out == *--slice* && $out != *--warned* && $out != *--job* ]] || fail "internal options in the help"
   WEFT_FILL=x WEFT_MEMORY=huge run "$weft" config --json
   expect_err ""
   checked=$(python3 -c '
@@ -427,6 +628,10 @@ simulate() {
   run "$weft" summary --json traces
   expect_code 0
   [[ $(value_of total.bubbles) -gt 500 && $(value_of total.fill_units) -gt 100 ]] || fail "the traces of all ranks"
+  # 20 iterations of 3 pairs of stages with 16 messages each, sent and received, and of 4 ranks with 2 sums each.
+  [[ $(value_of groups.recorded) -eq 2080 && $(value_of groups.joined) -eq 2080 ]] || fail "the groups of all ranks"
+  run "$weft" export traces --perfetto traces.pftrace
+  expect_err *"960 sends and 960 receives, with an arrow between the two of a message"*
   printf '%s\n' 'schedule = "zb-h1"' 'stages = 2' 'ranks = 4' 'microbatches = 6' 'iterations = 20' 'forward = "4ms"' \
     'slowdown-budget = "0%"' >pipeline.toml
   run "$weft" simulate --config pipeline.toml --baselines --json
@@ -685,9 +890,6 @@ export_traces() {
   expect_code 1
   expect_err "*weft: error: full/x cannot be written: File too large"
   [[ $(ls full) == x && $(<full/x) == old ]] || fail "nothing has changed"
-  # Help fits a screen.
-  run "$weft" export --help
-  [[ $(wc -l <<<"$out") -le 24 && $(wc -L <<<"$out") -le 100 ]] || fail "a screen"
 }
 
 # The numbers are looked at in tests/trace/report, the page itself by browser_test.py there.

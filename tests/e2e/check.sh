@@ -121,5 +121,5 @@ says "weft: error: the answers cannot be kept: $work/closed/file" err
 says "so here idle time is measured" out
 check 2 --nonsense
 check 0 --help
-says "Exit code: 0, 3 when" out
+says "Usage: weft check" out
 SIMGPU_FAULTS=launch@1=700 check 1 --answers "$work/kept"

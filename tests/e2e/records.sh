@@ -41,16 +41,16 @@ slow_files=(--fill "$echo_job:4,x,slow" --input "$work/in.npy" --results "$work/
 
 case $case in
   whole)
-    make_records "$work/in.npy" 1003  # the last unit is not full
-    without_weft 12
-    train whole 12 "${echo_files[@]}" || fail "exit code $?"
+    make_records "$work/in.npy" 403  # the last unit is not full
+    without_weft 30
+    train whole 30 "${echo_files[@]}" || fail "exit code $?"
     same_losses whole
     results_are_right
-    grep -q "has results of all 1003 records of $work/in.npy in $work/out.npy" "$work/whole.messages" || fail "it does not say so"
+    grep -q "has results of all 403 records of $work/in.npy in $work/out.npy" "$work/whole.messages" || fail "it does not say so"
     [ -e "$work/out.npy.weft/published" ] || fail "the results are there and not marked as such"
     # They are all there: nothing is computed again, and the training is not disturbed.
     train done 4 "${echo_files[@]}" || fail "exit code $?"
-    grep -q 'has results of all 1003 records' "$work/done.messages" || fail "a second run does not say so"
+    grep -q 'has results of all 403 records' "$work/done.messages" || fail "a second run does not say so"
     summary=$("$build/bin/weft" summary --json "$work/done.trace")
     [[ $summary == *'"fill_units": 0'* ]] || fail "a second run computes"
     ;;
@@ -79,7 +79,7 @@ case $case in
   lines)
     python3 -c "
 for i in range(100): print([i] * (i % 6))" >"$work/in.jsonl"
-    train lines 12 --fill "$echo_job:8,tokens" --input "$work/in.jsonl" --results "$work/out.jsonl" || fail "exit code $?"
+    train lines 30 --fill "$echo_job:8,tokens" --input "$work/in.jsonl" --results "$work/out.jsonl" || fail "exit code $?"
     diff <(tr -d ' ' <"$work/in.jsonl") "$work/out.jsonl" >/dev/null || fail "the lines differ"
     ;;
   again)  # ends before all is done, and goes on with fewer ranks and another unit

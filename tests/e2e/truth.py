@@ -35,6 +35,7 @@ class Comparison:
     computed_uncertain: float  # the part of the uncertain time in which something computed
     causes: list[str]  # of uncertain time
     true_intervals: Intervals
+    uncomputed_intervals: Intervals  # in which nothing computed, whether NCCL ran or not
 
     def of(self, kind: str) -> list[dict]:
         return [record for record in self.records if record["type"] == kind]
@@ -91,12 +92,13 @@ def compare(tool: str, trace: str, logs: str, *how: str) -> Comparison:
                       part(nothing, windows), part(uncertain, windows), part(without(idle, compute), idle),
                       part(both(idle, true), true), part(both(known, true), true), part(both(known, nothing), nothing),
                       part(both(uncertain, compute), uncertain),
-                      sorted({record["why"] for record in records if record["type"] == "uncertain"}), true)
+                      sorted({record["why"] for record in records if record["type"] == "uncertain"}), true,
+                      without(windows, compute))
 
 
 @dataclass
 class End:
-    off: int  # ns, from the nearest true end of idle time of its kind
+    off: int  # ns, from where it may truly be
     within: int  # as the record says
 
     @property
@@ -105,16 +107,18 @@ class End:
 
 
 def ends_of_bubbles(rank: Comparison) -> list[End]:
-    """Beginnings and ends, but for those at which one bubble or uncertain time goes over into the next."""
+    """Beginnings and ends, but for those at which one bubble or uncertain time goes over into the next. Where the host was
+    late nothing had reached the GPU, whose log does not know when it was called for: nothing may compute there."""
     known = sorted([(r["opened"], r["closed"]) for r in rank.of("bubble")] + [(r["began"], r["ended"]) for r in rank.of("uncertain")])
     begins, ends = {begin for begin, _ in known}, {end for _, end in known}
-    nearest = lambda time, edges: min(abs(time - edge) for edge in edges)
+    nearest = lambda time, edge: min(abs(time - interval[edge]) for interval in rank.true_intervals)
+    outside = lambda time: min(max(0, begin - time, time - end) for begin, end in rank.uncomputed_intervals)
     found: list[End] = []
     for record in rank.of("bubble"):
-        if record["opened"] not in ends:
-            found.append(End(nearest(record["opened"], [begin for begin, _ in rank.true_intervals]), record["opened_within"]))
-        if record["closed"] not in begins:
-            found.append(End(nearest(record["closed"], [end for _, end in rank.true_intervals]), record["closed_within"]))
+        of_host = record["cause"] == "host"
+        for edge, name, others in (0, "opened", ends), (1, "closed", begins):
+            if record[name] not in others:
+                found.append(End(outside(record[name]) if of_host else nearest(record[name], edge), record[name + "_within"]))
     return found
 
 

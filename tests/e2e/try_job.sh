@@ -80,6 +80,6 @@ says 'weft try takes one job'
 try wish 2 matmul --confine sideways
 says "weft: error: .*WEFT_CONFINE.*sideways"
 try nothing 2
-says 'job is required'
+says 'JOB is required'
 SIMGPU_KERNELS="" try no_gpu 3 matmul --device 3
 says '^refused   '

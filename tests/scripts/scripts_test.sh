@@ -149,7 +149,7 @@ tests_that_fail() {
   # shellcheck disable=SC2016
   stand_in "$work/bin/ctest" '
 case "$*" in
-  *--show-only*) printf "  Test #%d: %s\n" 7 e2e.one 18 e2e.two 19 e2e.three 20 e2e.four; exit 0 ;;
+  *--show-only*) printf "  Test #%d: %s\n" 7 e2e.one 18 e2e.two 19 e2e.3 20 e2e.4 21 sim.5 22 sim.6 23 sim.7; exit 0 ;;
   *--rerun-failed*) echo again >>"$CALLS"; now=$FAILS_AGAIN ;;
   *) now=$FAILS ;;
 esac
@@ -159,10 +159,12 @@ for name in $now; do echo "7:$name"; done >build/release/Testing/Temporary/LastT
 exit 8'
   FAILS="e2e.two e2e.one" run scripts/test
   expect 0 "scripts/test: failed beside other tests, passed alone: e2e.one e2e.two"
+  FAILS="e2e.one e2e.two e2e.3 e2e.4 sim.5 sim.6" run scripts/test
+  expect 0 "passed alone: e2e.3 e2e.4 e2e.one e2e.two sim.5 sim.6"
   FAILS="e2e.two e2e.one" FAILS_AGAIN=e2e.one run scripts/test
   expect 8 "scripts/test: tests have failed"
   : >"$CALLS"
-  for several in "e2e.one detector.two" detector.one "e2e.one e2e.two e2e.three e2e.four"; do
+  for several in "e2e.one detector.two" detector.one "e2e.one e2e.two e2e.3 e2e.4 sim.5 sim.6 sim.7"; do
     FAILS=$several run scripts/test
     expect 8 "scripts/test: tests have failed"
     expect_no_call again

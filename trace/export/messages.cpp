@@ -16,7 +16,8 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t part) {
 // Never 0.
 std::uint64_t message_of(std::uint64_t communicator, std::int32_t from, std::int32_t to, std::uint64_t sequence) {
   const auto bits = [](std::int32_t rank) { return std::uint64_t{static_cast<std::uint32_t>(rank)}; };
-  return std::max<std::uint64_t>(mixed(mixed(communicator, bits(from) << 32 | bits(to)), sequence), 1);
+  // Identities need not be spread evenly.
+  return std::max<std::uint64_t>(mixed(mixed(mixed(1, communicator), bits(from) << 32 | bits(to)), sequence), 1);
 }
 
 }  // namespace

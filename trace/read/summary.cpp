@@ -189,18 +189,16 @@ void add_cautions(RunSummary& run) {
   for (const auto& [caution, names] : ranks) run.notes.push_back(listed(names, run) + ": " + printable(caution));
 }
 
-void add_missing_ranks(RunSummary& run) {
+std::int64_t ranks_of_job(const RunSummary& run) {
   std::int64_t expected = 0;
-  std::set<std::int64_t> there;
-  for (const RankSummary& rank : run.ranks) {
+  for (const RankSummary& rank : run.ranks)
     if (!rank.unsure) expected = std::max<std::int64_t>(expected, rank.header.ranks);
-    there.insert(rank.header.rank);
-  }
-  // Where processes share a rank their numbers say nothing of how many there are.
-  if (processes_of(run).size() > there.size()) return;
-  const auto missing = expected - static_cast<std::int64_t>(there.size());
-  if (missing > 0)
-    run.notes.push_back("the job has " + std::to_string(expected) + " ranks; " + std::to_string(missing) +
+  return expected;
+}
+
+void add_missing_ranks(RunSummary& run) {
+  if (const std::uint64_t missing = missing_ranks(run); missing > 0)
+    run.notes.push_back("the job has " + std::to_string(ranks_of_job(run)) + " ranks; " + std::to_string(missing) +
                         " left no trace here");
 }
 
@@ -427,6 +425,14 @@ void add_notes_on_ranks(RunSummary& run) {
   add_unknown_idle_notes(run);
   add_cautions(run);
   add_missing_ranks(run);
+}
+
+std::uint64_t missing_ranks(const RunSummary& run) {
+  std::set<std::int64_t> there;
+  for (const RankSummary& rank : run.ranks) there.insert(rank.header.rank);
+  if (processes_of(run).size() > there.size()) return 0;
+  const std::int64_t missing = ranks_of_job(run) - static_cast<std::int64_t>(there.size());
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(missing, 0));
 }
 
 std::string listed_ranks(const std::vector<std::string>& names) {

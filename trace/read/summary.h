@@ -110,6 +110,9 @@ struct RunSummary {
 using RankProcess = std::tuple<std::int64_t, std::string, std::int64_t>;
 std::set<RankProcess> processes_of(const RunSummary& run);
 
+// Of the job, without a trace. None where processes share a rank: their numbers say nothing of how many there are then.
+std::uint64_t missing_ranks(const RunSummary& run);
+
 // All "rank*.jsonl" of the directories that belong to the newest run there: the processes that ran at the same time as
 // the one that was started last. A file that cannot be used is left out with a note; where nothing is left
 // std::runtime_error is thrown.

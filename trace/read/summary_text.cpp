@@ -5,6 +5,7 @@
 
 #include "trace/formatted.h"
 #include "trace/read/printable.h"
+#include "trace/read/sentences.h"
 #include "trace/read/summary.h"
 #include "trace/record_fields.h"
 #include "trace/totals.h"
@@ -35,10 +36,10 @@ std::string dropped(const RankSummary& rank) {
 // Behind a name that may be longer than a line of formatted().
 std::string row(std::size_t width, const std::string& name, const RankSummary& rank, const std::string& startup) {
   const TraceSummary& totals = rank.totals;
-  const bool measured = is_measured(rank.header);
   const bool fills = rank.header.mode != "observe" || totals.filled > Duration{};
   const bool compared = totals.slowdown && totals.slowdown->control != 0;
   const PartOfRun shown = rank.steady().value_or(rank.whole());
+  const bool measured = is_measured(rank.header) && shown.window > Duration{};
   return std::string(width - std::min(width, name.size()), ' ') + name +
          formatted(" %10llu %13s %8s %11s %12s %10s %7llu %7llu %9s %15s %11s\n", number(totals.iterations),
                    (totals.iterations > 0 ? formatted("%.3f", milliseconds(totals.iteration_median)) : "-").c_str(),
@@ -421,7 +422,9 @@ std::string to_text(const RunSummary& run, const std::string& place) {
     result += ", confined by a green context";
   else if (confinement == "none")
     result += ", in kernels of any size that nothing confines";
-  result += "\n\n" + std::string(width - 4, ' ') +
+  result += "\n\n";
+  for (const std::string& sentence : sentences_of(run)) result += sentence + "\n";
+  result += "\n" + std::string(width - 4, ' ') +
             "rank iterations median ms/it   idle % uncertain % conversion % start-up s   units   wrong   dropped "
             "forecast err. %  "
             "slowdown %\n";
@@ -455,7 +458,8 @@ std::string to_json(const RunSummary& run, const std::string& validation) {
     ranks.push_back(std::move(entry));
   }
   for (const RankSlot& longest : run.longest) slots.push_back(to_json(longest, run.ranks[longest.rank].header));
-  const ordered_json result{{"ranks", ranks},
+  const ordered_json result{{"sentences", sentences_of(run)},
+                            {"ranks", ranks},
                             {"total", numbers(run.total)},
                             {"groups", to_json(run.groups)},
                             {"validation", ordered_json::parse(validation)},

@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::size_t fewest_iterations = 4;
 constexpr double most_of_them = 2.0 / 3;
-constexpr double worth_saying = 0.01;  // of an iteration, by which it works longer than the next one
+// By so much it works longer than the next one, of an iteration, and of the idle time of that one: as `weft summary`
+// has it. Stages that are equally long differ by their jitter.
+constexpr double worth_saying = 0.01, worth_saying_of_idle = 0.1;
 
 // Iterations that all of them have.
 std::vector<IterationKey> common_iterations(const std::vector<UnitOfWork>& units,
@@ -34,8 +36,10 @@ void sort_out(Frontier& frontier) {
   frontier.longest = order[0];
   frontier.next = order[1];
   const WorkOfUnit& longest = frontier.units[order[0]];
-  const double lead = static_cast<double>((longest.median - frontier.units[order[1]].median).count());
-  frontier.is_alike = lead < worth_saying * static_cast<double>(frontier.length.count());
+  const double length = static_cast<double>(frontier.length.count());
+  const double next = static_cast<double>(frontier.units[order[1]].median.count());
+  const double lead = static_cast<double>(longest.median.count()) - next;
+  frontier.is_alike = lead <= std::max(worth_saying * length, worth_saying_of_idle * (length - next));
   if (longest.at_frontier >= most_of_them && !frontier.is_alike) frontier.slowest = order[0];
 }
 

@@ -77,9 +77,9 @@ std::string frontier_sentence(const Report& report) {
   if (frontier.is_alike)
     return "No single one makes the others wait: those with the most work in an iteration, " + longest.name + " with " +
            most + " and " + then + ", are alike.";
-  return "No single one makes the others wait all the time: " + longest.name + " has the most work in an iteration (" +
-         most + formatted("), but is the longest in only %.0f %% of them; then comes ", 100 * longest.at_frontier) +
-         then + ".";
+  return "The delay starts at " + longest.name + " more often than elsewhere: it has the most work in an iteration (" +
+         most + formatted("), and is the longest in %.0f %% of them; then comes ", 100 * longest.at_frontier) + then +
+         ".";
 }
 
 std::string price_of(const RankSummary& total) {

@@ -175,6 +175,25 @@ TEST_F(SharedTrialTest, KnowsHowOldTheTrialIs) {
   EXPECT_TRUE(wait_at_most(patience, [&] { return !trial->has_thread(); }));
 }
 
+TEST_F(SharedTrialTest, ARankThatTakesOverMakesNobodyWaitAnew) {
+  const std::string program = probe("exec sleep 600");
+  const pid_t first = rank([&] { return fault(*begin(program, "key", 600s)).empty() ? 0 : 1; });
+  ASSERT_TRUE(wait_at_most(patience, [&] { return trials() == 1; }));
+  const TimePoint began = now();
+  std::this_thread::sleep_for(500ms);
+  ::kill(first, SIGKILL);
+  exit_code(first);
+  const auto second = begin(program, "key", 600s);
+  ASSERT_TRUE(wait_at_most(patience, [&] { return trials() == 2; }));
+  EXPECT_LE(second->started(), began);
+  const auto third = begin(program, "key", 600s);
+  EXPECT_TRUE(wait_at_most(patience, [&] { return third->started() <= began; }));
+  for (const auto& trial : {second, third}) {
+    trial->stop();
+    EXPECT_TRUE(wait_at_most(patience, [&] { return !trial->has_thread(); }));
+  }
+}
+
 TEST_F(SharedTrialTest, FilesOfEarlierJobsGo) {
   const std::string program = probe("echo ok >&3");
   for (int job = 0; job < 5; ++job)

@@ -53,7 +53,9 @@ TEST(TrialKey, IsAnotherOneForEveryOtherSubject) {
 TEST(TrialNote, IsReadAsItWasWritten) {
   TrialNote note;
   note.started = at(77s);
+  note.first_started = at(70s);
   EXPECT_EQ(parse_note(text_of(note)).started, at(77s));
+  EXPECT_EQ(parse_note(text_of(note)).first_started, at(70s));
   EXPECT_FALSE(parse_note(text_of(note)).verdict);
   note.verdict = TrialVerdict{"", 1234ms};
   EXPECT_EQ(parse_note(text_of(note)).verdict->fault, "");
@@ -72,13 +74,13 @@ TEST(TrialNote, IsReadAsItWasWritten) {
 }
 
 TEST(TrialNote, FitsHoweverLongTheFaultIs) {
-  const TrialNote note{at(77s), TrialVerdict{std::string(100'000, 'x'), 1s}};
+  const TrialNote note{at(77s), at(77s), TrialVerdict{std::string(100'000, 'x'), 1s}};
   EXPECT_LE(text_of(note).size(), longest_note);
   EXPECT_TRUE(parse_note(text_of(note)).verdict);
 }
 
 TEST(TrialNote, HalfAVerdictIsNone) {
-  const std::string whole = text_of({at(77s), TrialVerdict{"fill job j.so: no", 1s}});
+  const std::string whole = text_of({at(77s), at(77s), TrialVerdict{"fill job j.so: no", 1s}});
   for (std::size_t size = 0; size < whole.size(); ++size)
     EXPECT_FALSE(parse_note(whole.substr(0, size)).verdict) << size;
   EXPECT_FALSE(parse_note("weft trial 1" + whole.substr(whole.find('\n'))).verdict) << "of another version";

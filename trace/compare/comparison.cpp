@@ -1,0 +1,199 @@
+// See the header; the two ways to show the result are in comparison_text.cpp.
+#include "trace/compare/comparison.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include "trace/formatted.h"
+#include "trace/read/printable.h"
+
+namespace weft {
+namespace {
+
+template <class HowFar, class Compare>
+Change change_of(const std::optional<Measured<HowFar>>& first, const std::optional<Measured<HowFar>>& second,
+                 Compare compare) {
+  Change change;
+  if (first) change.first = first->value;
+  if (second) change.second = second->value;
+  if (first && second && first->known && second->known) change.change = compare(*first->known, *second->known);
+  return change;
+}
+
+ComparedPart part_of(const std::string& name, const IterationNumbers& first, const IterationNumbers& second) {
+  ComparedPart part;
+  part.name = name;
+  part.length = change_of(first.length, second.length, relative_change);
+  part.idle = change_of(first.idle, second.idle, difference);
+  part.uncertain = change_of(first.uncertain, second.uncertain, difference);
+  for (std::size_t cause = 0; cause < part.by_cause.size(); ++cause)
+    part.by_cause[cause] = change_of(first.by_cause[cause], second.by_cause[cause], difference);
+  return part;
+}
+
+// By the number of the rank; nothing where processes share one.
+std::optional<std::map<std::int64_t, std::size_t>> rank_numbers(const RunSummary& run) {
+  std::map<std::int64_t, std::size_t> numbers;
+  for (std::size_t index = 0; index < run.ranks.size(); ++index)
+    if (!numbers.emplace(run.ranks[index].header.rank, index).second) return std::nullopt;
+  return numbers;
+}
+
+std::set<std::pair<std::int32_t, std::int32_t>> shape_of(const RunSummary& run) {
+  std::set<std::pair<std::int32_t, std::int32_t>> shape;
+  for (const RankSummary& rank : run.ranks)
+    if (rank.stage) shape.emplace(rank.stage->stages, rank.stage->chunks);
+  return shape;
+}
+
+std::string text_of(const std::set<std::pair<std::int32_t, std::int32_t>>& shape) {
+  if (shape.empty()) return "no pipeline that is known";
+  std::string text;
+  for (const auto& [stages, chunks] : shape)
+    text +=
+        (text.empty() ? "" : " and ") + formatted("%d stages of %d chunk%s", stages, chunks, chunks == 1 ? "" : "s");
+  return text;
+}
+
+// One line where a value of the headers differs: "Weft 0.9 and 1.0: what counts as idle may differ".
+template <class Value>
+void note_other(std::vector<std::string>& notes, const ComparedRun& first, const ComparedRun& second, const char* what,
+                Value value, const std::string& consequence) {
+  std::set<std::string> values[2];
+  for (const RankSummary& rank : first.summary.ranks) values[0].insert(value(rank.header));
+  for (const RankSummary& rank : second.summary.ranks) values[1].insert(value(rank.header));
+  if (values[0] == values[1]) return;
+  std::string text = std::string("other ") + what + ": ";
+  for (const auto& side : values) {
+    text += &side == &values[0] ? "A has " : ", B has ";
+    for (const std::string& each : side) text += (each == *side.begin() ? "" : " and ") + each;
+  }
+  notes.push_back(text + "; " + consequence);
+}
+
+void note_headers(std::vector<std::string>& notes, const ComparedRun& first, const ComparedRun& second) {
+  const auto other = [&](const char* what, auto value, const char* consequence) {
+    note_other(notes, first, second, what, value, consequence);
+  };
+  other(
+      "version of Weft", [](const TraceHeader& header) { return printable(header.weft); },
+      "what counts as idle may differ");
+  other(
+      "mode",
+      [](const TraceHeader& header) {
+        return header.fill_job.empty() ? printable(header.mode) : "filled with " + printable(header.fill_job);
+      },
+      "the difference has the price of filling and of watching in it");
+  other(
+      "NCCL", [](const TraceHeader& header) { return std::to_string(header.nccl_version); }, "it is not Weft's doing");
+  other(
+      "driver", [](const TraceHeader& header) { return std::to_string(header.driver_version); },
+      "it is not Weft's doing");
+  other(
+      "GPU (multiprocessors)", [](const TraceHeader& header) { return std::to_string(header.multiprocessors); },
+      "lengths are those of another machine");
+}
+
+void note_drift(std::vector<std::string>& notes, const char* name, const IterationNumbers& numbers) {
+  if (!numbers.drift) return;
+  notes.push_back(formatted("%s drifts: its last third takes %+.1f %% longer than its first (95 %% interval %+.1f to ",
+                            name, 100 * numbers.drift->value, 100 * numbers.drift->low) +
+                  formatted("%+.1f %%); the interval of the change is wider for that", 100 * numbers.drift->high));
+}
+
+void note_iterations(std::vector<std::string>& notes, const char* name, const ComparedRun& run) {
+  if (run.all.iterations < fewest_values)
+    notes.push_back(
+        formatted("%s has %zu iterations: %zu are needed for an interval", name, run.all.iterations, fewest_values));
+  if (run.limited)
+    notes.push_back(std::string(name) +
+                    formatted(": only the first %zu iterations were compared", IterationTable::most_iterations));
+  if (!run.all.idle) notes.push_back(std::string(name) + ": idle time was not measured");
+  note_drift(notes, name, run.all);
+}
+
+// The ranks of both; none, with a note, where these are others.
+std::vector<ComparedPart> ranks_of(const ComparedRun& first, const ComparedRun& second,
+                                   std::vector<std::string>& notes) {
+  std::vector<ComparedPart> parts;
+  const auto before = rank_numbers(first.summary), after = rank_numbers(second.summary);
+  if (!before || !after) {
+    notes.push_back("processes share ranks: nothing is compared by rank");
+    return parts;
+  }
+  for (const auto& [rank, index] : *before)
+    if (const auto found = after->find(rank); found != after->end())
+      parts.push_back(part_of("rank " + std::to_string(rank), first.ranks[index], second.ranks[found->second]));
+  return parts;
+}
+
+// Both have the same stages; on which ranks is that of the second.
+std::vector<ComparedPart> stages_of(const ComparedRun& first, const ComparedRun& second) {
+  std::vector<ComparedPart> parts;
+  for (const auto& [stage, numbers] : first.stages) {
+    const auto found = second.stages.find(stage);
+    if (found == second.stages.end()) return {};
+    std::vector<std::string> names;
+    for (const RankSummary& rank : second.summary.ranks)
+      if (rank.stage && rank.stage->stage == stage) names.push_back(rank.name);
+    parts.push_back(part_of(formatted("stage %d (", stage) + listed_ranks(names) + ")", numbers, found->second));
+  }
+  return parts.size() == second.stages.size() ? parts : std::vector<ComparedPart>{};
+}
+
+// Iterations with other groups are other work.
+void note_other_groups(std::vector<std::string>& notes, const ComparedRun& first, const ComparedRun& second) {
+  const auto before = rank_numbers(first.summary), after = rank_numbers(second.summary);
+  if (!before || !after) return;
+  for (const auto& [rank, index] : *before) {
+    const auto found = after->find(rank);
+    if (found == after->end() || first.groups[index] == second.groups[found->second]) continue;
+    notes.push_back(formatted("other work in an iteration: rank %lld has %u groups in most of A's, %u in most of B's; ",
+                              static_cast<long long>(rank), first.groups[index], second.groups[found->second]) +
+                    "the times are not of the same thing");
+    return;
+  }
+}
+
+bool are_the_same(const RunSummary& first, const RunSummary& second) {
+  for (const RankSummary& left : first.ranks)
+    for (const RankSummary& right : second.ranks)
+      if (left.header.start_id != 0 && left.header.start_id == right.header.start_id &&
+          left.header.process == right.header.process && left.header.host == right.header.host)
+        return true;
+  return false;
+}
+
+}  // namespace
+
+RunComparison compare_runs(const ComparedRun& first, const ComparedRun& second) {
+  if (are_the_same(first.summary, second.summary)) throw std::runtime_error("A and B are traces of the same run");
+  RunComparison comparison;
+  std::vector<std::string>& notes = comparison.notes;
+  comparison.all = part_of("", first.all, second.all);
+  const std::size_t before = first.summary.ranks.size(), after = second.summary.ranks.size();
+  const auto shape_before = shape_of(first.summary), shape_after = shape_of(second.summary);
+  if (before != after)
+    notes.push_back(formatted("other number of ranks: %zu in A, %zu in B; ", before, after) +
+                    "nothing is compared by stage or rank");
+  else if (shape_before != shape_after)
+    notes.push_back("other schedule: A has " + text_of(shape_before) + ", B has " + text_of(shape_after) +
+                    "; nothing is compared by stage");
+  if (before == after) {
+    comparison.ranks = ranks_of(first, second, notes);
+    if (shape_before == shape_after) comparison.stages = stages_of(first, second);
+    if (shape_before == shape_after && comparison.stages.empty())
+      notes.push_back("not all stages are known: nothing is compared by stage");
+    note_other_groups(notes, first, second);
+  }
+  note_headers(notes, first, second);
+  note_iterations(notes, "A", first);
+  note_iterations(notes, "B", second);
+  for (const auto& [name, run] : {std::pair{"A", &first}, std::pair{"B", &second}})
+    for (const std::string& note : run->summary.notes) notes.push_back(std::string(name) + ": " + note);
+  return comparison;
+}
+
+}  // namespace weft

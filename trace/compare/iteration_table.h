@@ -1,0 +1,69 @@
+// The iterations of a rank, a stage or a run, one after the other: how long each was, and how idle, by cause.
+//
+// Used by compared_run.cpp, in the weft command and in tests only. Memory grows with the iterations, of which so many
+// are kept, and not with the bubbles. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "detector/bubble.h"
+#include "trace/compare/statistics.h"
+
+namespace weft {
+
+// Ranks count the iterations alike, anew with each header of their trace.
+using IterationKey = std::pair<std::uint32_t, std::uint64_t>;  // which header, and the number
+
+// Of one iteration, summed over ranks. Nanoseconds.
+struct IterationSums {
+  double length = 0;
+  double watched = 0;  // the part of it in which bubbles were looked for; idle and uncertain time are shares of that
+  double uncertain = 0;
+  std::array<double, cause_names.size()> idle{};
+  std::uint32_t ranks = 0;
+
+  void add(const IterationSums& other);
+};
+
+// A number, and how far it is known; nothing: of too few iterations.
+template <class HowFar>
+struct Measured {
+  double value = 0;
+  std::optional<HowFar> known;
+};
+using MeasuredLength = Measured<KnownWithin>;
+using MeasuredShare = Measured<Known>;
+
+struct IterationNumbers {
+  std::size_t iterations = 0;
+  // The mean over ranks of each iteration; the median of those. Nothing: there are none.
+  std::optional<MeasuredLength> length;
+  // Shares of the time. Nothing: bubbles were not measured.
+  std::optional<MeasuredShare> idle, uncertain;
+  std::array<std::optional<MeasuredShare>, cause_names.size()> by_cause;
+  std::optional<Interval> drift;  // of the last third against the first, where it is longer or shorter for certain
+};
+
+class IterationTable {
+ public:
+  static constexpr std::size_t most_iterations = 20'000;
+
+  // False: it has as many already, and not this one.
+  bool add(IterationKey key, const IterationSums& sums);
+  // Nothing: it is not known (yet).
+  IterationSums* find(IterationKey key);
+  const std::map<IterationKey, IterationSums>& iterations() const { return iterations_; }
+  // Of the iterations that at least half as many ranks have as the others.
+  IterationNumbers numbers() const;
+
+ private:
+  std::map<IterationKey, IterationSums> iterations_;
+};
+
+}  // namespace weft

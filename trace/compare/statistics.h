@@ -1,0 +1,67 @@
+// How far a number of a run is known, and by how much it differs between two runs, with 95 % intervals.
+//
+// Values of one run that follow each other are alike: GPUs warm up, hosts are busy for a while, data comes in waves. So
+// the run is cut into blocks of consecutive values, and how much the blocks differ says how far the number of the whole
+// run is known. Where blocks that follow each other are alike as well, as when a run drifts, they count as fewer.
+// Student's t then gives the interval (docs/diff.md). Of a median it is one of ranks: which part of the values is below
+// it, and which values lie at the ends of that. So a few that are very long do no harm.
+//
+// Used by `weft diff` and by tests, never inside the training process. Pure.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace weft {
+
+inline constexpr std::size_t fewest_values = 30;  // of fewer nothing is said
+
+// A number of one run: its value, its standard error, and of how many independent blocks that is known, less one.
+struct Known {
+  double value = 0, error = 0, freedom = 0;
+};
+
+// A number of one run, with its interval.
+struct KnownWithin {
+  double value = 0, low = 0, high = 0;
+};
+
+// Of sorted values, between two of them where it has to be; 0.5: the median. There is one at least.
+double quantile(std::span<const double> sorted, double share);
+
+// How many blocks a run of so many values is cut into; 0: there are too few.
+std::size_t blocks_of(std::size_t values);
+
+// From `begin` up to the one behind the last.
+struct BlockRange {
+  std::size_t begin = 0, end = 0;
+};
+BlockRange block_range(std::size_t block, std::size_t blocks, std::size_t values);
+
+// `value` is of all of the run, `blocks` the same number of each block.
+Known known_from(double value, std::span<const double> blocks);
+
+// Of values in their order. Nothing: there are too few.
+std::optional<KnownWithin> known_median(std::span<const double> values);
+
+// sum(parts) / sum(wholes), of pairs in their order. Nothing: there are too few, or nothing to be a share of.
+std::optional<Known> known_share(std::span<const double> parts, std::span<const double> wholes);
+
+// With its 95 % interval.
+struct Interval {
+  double value = 0, low = 0, high = 0;
+  bool has_zero() const { return low <= 0 && 0 <= high; }
+  double farthest() const;  // from zero
+};
+
+// after / before - 1, of numbers that are larger than 0.
+Interval relative_change(const KnownWithin& before, const KnownWithin& after);
+// Of shares: it is not beyond those that can be.
+Interval difference(const Known& before, const Known& after);
+
+// Student's t: 97.5 % of the values are smaller. `freedom` may be a fraction.
+double student_quantile(double freedom);
+
+}  // namespace weft
