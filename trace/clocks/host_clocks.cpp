@@ -37,9 +37,11 @@ void tell_apart(std::vector<HostClock>& clocks, const std::vector<TraceHeader>& 
   constexpr std::size_t shown = 8;  // letters of a boot
   std::map<std::string, std::size_t> times;
   for (const HostClock& clock : clocks) ++times[clock.name];
-  for (HostClock& clock : clocks)
-    if (times[clock.name] > 1)
-      clock.name += " (boot " + printable(std::string_view(headers[clock.traces.front()].boot).substr(0, shown)) + ")";
+  for (HostClock& clock : clocks) {
+    if (times[clock.name] == 1) continue;
+    const std::string boot = printable(std::string_view(headers[clock.traces.front()].boot).substr(0, shown));
+    clock.name += boot.empty() ? " (boot not known)" : " (boot " + boot + ")";
+  }
 }
 
 }  // namespace

@@ -92,6 +92,8 @@ TEST(HostClocks, HostsOfOneNameAreToldApartByTheirBoots) {
   const HostClocks hosts = host_clocks({header_on("0123456789", "node", 1, 1), header_on("abcdefghij", "node", 1, 1)});
   EXPECT_EQ(hosts.clocks[0].name, "host node (boot 01234567)");
   EXPECT_EQ(hosts.clocks[1].name, "host node (boot abcdefgh)");
+  EXPECT_EQ(host_clocks({header_on("b", "x", 1, 1), header_on("", "x", 1, 1)}).clocks[1].name,
+            "host x (boot not known)");
 }
 
 TEST(RunClocks, NoNumberOverflows) {
