@@ -305,7 +305,9 @@ TEST(ExportedRun, SaysThatHostsHaveClocksOfTheirOwn) {
   std::string header = test::header_line(1, 2);
   header.replace(header.find("\"b1\""), 4, "\"b2\"");
   written.write(1, header + test::communicator_line(1));
-  EXPECT_NE(notes_of(run_of(written)).find("2 clocks"), std::string::npos);
+  const std::string notes = notes_of(run_of(written));
+  EXPECT_NE(notes.find("clocks: host node-a (boot b2): its traces have no groups"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("put beside host node-a (boot b1) by wall clocks"), std::string::npos) << notes;
 }
 
 // More messages than there is room for: those that are kept are spread over all ranks and all of the run.
