@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "detector/median.h"
+#include "trace/clocks/clock_bounds.h"
+#include "trace/clocks/clock_text.h"
 #include "trace/formatted.h"
 #include "trace/names/names.h"
 #include "trace/names/slot_places.h"
@@ -97,13 +99,20 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
 using Places = std::vector<std::unique_ptr<SlotPlaces>>;
 
 // The file has been read before; it may have gone since.
-void add_groups(GroupJoiner& joiner, const FileTotals& file, SlotPlaces& places, std::vector<std::string>& notes) {
+void add_groups(GroupJoiner& joiner, const FileTotals& file, TraceClock clock, SlotPlaces& places,
+                std::vector<std::string>& notes) {
   try {
-    joiner.add_file(file.path, file.rank.unsure ? nullptr : &places);
+    joiner.add_file(file.path, file.rank.unsure ? nullptr : &places, clock);
     places.finish();
   } catch (const std::runtime_error& error) {
     notes.push_back(std::string(error.what()) + "; its groups are not joined");
   }
+}
+
+HostClocks clocks_of(const std::vector<FileTotals>& files) {
+  std::vector<TraceHeader> headers;
+  for (const FileTotals& file : files) headers.push_back(file.rank.header);
+  return host_clocks(headers);
 }
 
 // "all ranks", or some of them.
@@ -454,14 +463,18 @@ RunSummary summarize_directories(const std::vector<std::string>& directories) {
 
 RunSummary summarize(const std::vector<FileTotals>& files, const std::vector<std::string>& notes_of_all) {
   RunSummary run;
-  GroupJoiner joiner;
+  const HostClocks hosts = clocks_of(files);
+  ClockBounds bounds;
+  GroupJoiner joiner(GroupJoiner::usual_most, hosts.clocks.size() > 1 ? &bounds : nullptr);
   Places places;
-  for (const FileTotals& file : files) {
+  for (std::size_t index = 0; index < files.size(); ++index) {
+    const FileTotals& file = files[index];
     run.ranks.push_back(file.rank);
     add_notes(file, run.notes);
-    add_groups(joiner, file, *places.emplace_back(std::make_unique<SlotPlaces>()), run.notes);
+    add_groups(joiner, file, hosts.traces[index], *places.emplace_back(std::make_unique<SlotPlaces>()), run.notes);
   }
   run.groups = joiner.result();
+  run.clocks = RunClocks(hosts, std::move(bounds), 0);
   add_group_notes(run.groups, run.notes);
   run.notes.insert(run.notes.end(), notes_of_all.begin(), notes_of_all.end());
   add_notes_on_ranks(run);
@@ -470,6 +483,7 @@ RunSummary summarize(const std::vector<FileTotals>& files, const std::vector<std
   add_unequal_iterations(run);
   add_disagreement_about_number(run);
   add_disagreement_about_said_numbers(run);
+  for (std::string& note : clock_notes(run.clocks)) run.notes.push_back(std::move(note));
   add_up(run);
   add_names(run, places);
   return run;
