@@ -291,7 +291,7 @@ TEST(Perfetto, PutsHostsOnOneClockByTheirMessages) {
   for (const Slice& instant : exported.trace->instants) {
     if (instant.ended_flows.empty()) continue;
     // Sent at whole and half milliseconds of the first host, known to 1 us each, and as the clocks are.
-    const long after = static_cast<long>(instant.begin / 1000) % 500;
+    const auto after = static_cast<double>(instant.begin / 1000 % 500);
     EXPECT_NEAR(after, latency, latency + 10) << instant.begin;
   }
 }
