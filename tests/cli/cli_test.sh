@@ -750,6 +750,15 @@ export_metrics() {
   run "$weft" export "$traces" --csv tables --once
   expect_code 2
   expect_err "weft: error: --interval, --once, --all-hosts and --run are for --prometheus, which is missing"
+  # Stages that the training does not say come from its messages.
+  run "$weft" simulate --stages 3 --iterations 12 --output stages
+  expect_code 0
+  run "$weft" export stages --prometheus out --once --all-hosts
+  expect_code 0
+  for rank in 0 1 2; do
+    grep -q "^weft_info{run=\"stages\",rank=\"$rank\",gpu=\"0\",stage=\"$rank\"," out/weft-stages-rank$rank.prom || fail "stage of rank $rank"
+  done
+  rm out/*
 
   # Beside a run: it waits, follows, and takes its files away. One that is killed leaves them to the next one.
   trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
