@@ -764,7 +764,7 @@ export_metrics() {
   trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
   touch said
   "$weft" export grows --prometheus out --interval 1s 2>said &
-  wait_until '[[ $(<said) == *"note: grows does not exist"*"; waiting for it"* ]]'
+  wait_until '[[ $(<said) == *"note: grows does not exist"*"; waiting for it"*"there are no traces of these ranks yet; waiting" ]]'
   run "$weft" export grows --prometheus out
   expect_code 1
   expect_err "weft: error: out cannot be written: another 'weft export --prometheus' writes this run there (*--run NAME"
