@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t most_first_bytes = 1024;
 constexpr std::uint64_t iterations_to_learn_from = 32;
+constexpr std::uint64_t groups_to_learn_from = 262'144;  // where there are no iterations
 
 // -1: errno has the reason.
 ssize_t read_at(int file, std::span<char> buffer, std::uint64_t offset) {
@@ -122,7 +123,8 @@ void FollowedTrace::record(const Record& record, const TraceLine& line) {
 
 void FollowedTrace::learn(const Record& record) {
   iterations_.take(record);
-  if (record.kind == RecordKind::iteration && ++learned_ == iterations_to_learn_from) end_learning();
+  if (record.kind == RecordKind::iteration) ++learned_;
+  if (learned_ == iterations_to_learn_from || iterations_.groups() >= groups_to_learn_from) end_learning();
 }
 
 void FollowedTrace::end_learning() {
