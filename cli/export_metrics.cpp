@@ -108,7 +108,7 @@ class Exporter {
       if (signals.came()) return;
       const std::vector<FollowedRun::Rank> ranks = run_.ranks();
       say(run_.take_notes());
-      if (ranks.empty() && run_.elsewhere() > 0) say({no_ranks()});
+      if (ranks.empty()) say({run_.elsewhere() > 0 ? no_ranks() : "there are no traces of these ranks yet; waiting"});
       try {
         folder_.write(texts_of(ranks));
       } catch (const std::runtime_error& error) {  // a full disk may have room again

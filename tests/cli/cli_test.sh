@@ -948,12 +948,21 @@ export_metrics() {
   run "$weft" export "$traces" --csv tables --once
   expect_code 2
   expect_err "weft: error: --interval, --once, --all-hosts and --run are for --prometheus, which is missing"
+  # Stages that the training does not say come from its messages.
+  run "$weft" simulate --stages 3 --iterations 12 --output stages
+  expect_code 0
+  run "$weft" export stages --prometheus out --once --all-hosts
+  expect_code 0
+  for rank in 0 1 2; do
+    grep -q "^weft_info{run=\"stages\",rank=\"$rank\",gpu=\"0\",stage=\"$rank\"," out/weft-stages-rank$rank.prom || fail "stage of rank $rank"
+  done
+  rm out/*
 
   # Beside a run: it waits, follows, and takes its files away. One that is killed leaves them to the next one.
   trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
   touch said
   "$weft" export grows --prometheus out --interval 1s 2>said &
-  wait_until '[[ $(<said) == *"note: grows does not exist"*"; waiting for it"* ]]'
+  wait_until '[[ $(<said) == *"note: grows does not exist"*"; waiting for it"*"there are no traces of these ranks yet; waiting" ]]'
   run "$weft" export grows --prometheus out
   expect_code 1
   expect_err "weft: error: out cannot be written: another 'weft export --prometheus' writes this run there (*--run NAME"

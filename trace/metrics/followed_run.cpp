@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "trace/names/names.h"
 #include "trace/read/printable.h"
 #include "trace/read/runs.h"
 
@@ -96,6 +97,24 @@ bool FollowedRun::look_at(const std::string& path) {
   return found == FollowedTrace::Look::more;
 }
 
+// Again only where there are more traces to find them from, or others.
+void FollowedRun::find_stages(const std::vector<FileTotals>& run) {
+  std::vector<names::NamedRank> named;
+  std::vector<std::pair<std::string, TraceProcess>> from;
+  for (const FileTotals& file : run) {
+    const names::RankIterations* const iterations = traces_.at(file.path)->learned();
+    if (iterations == nullptr) continue;
+    named.push_back({file.rank.header.rank, file.rank.header.ranks, iterations});
+    from.emplace_back(file.path, file.process);
+  }
+  if (from == stages_from_) return;
+  stages_from_ = std::move(from);
+  stages_.clear();
+  const RunNames names(std::move(named));
+  for (std::size_t trace = 0; trace < stages_from_.size(); ++trace)
+    if (const std::optional<StageOfRank> stage = names.stage(trace)) stages_[stages_from_[trace].first] = stage->stage;
+}
+
 std::vector<FollowedRun::Rank> FollowedRun::ranks() {
   std::vector<FileTotals> files;
   for (const auto& [path, trace] : traces_)
@@ -104,6 +123,7 @@ std::vector<FollowedRun::Rank> FollowedRun::ranks() {
   std::vector<std::string> notes;
   const std::vector<FileTotals> run = newest_run_of(std::move(files), notes);
   for (const std::string& text : notes) note(text);
+  find_stages(run);
   std::vector<Rank> ranks;
   std::set<std::string> names;
   for (const FileTotals& file : run) {
@@ -114,8 +134,9 @@ std::vector<FollowedRun::Rank> FollowedRun::ranks() {
       continue;
     }
     const FollowedTrace& trace = *traces_.at(file.path);
-    ranks.push_back(
-        {{run_, file.rank.name, header.device, trace.metrics().said_stage()}, &trace.metrics(), trace.skipped()});
+    std::optional<std::int32_t> stage = trace.metrics().said_stage();
+    if (const auto found = stages_.find(file.path); !stage && found != stages_.end()) stage = found->second;
+    ranks.push_back({{run_, file.rank.name, header.device, stage}, &trace.metrics(), trace.skipped()});
   }
   return ranks;
 }

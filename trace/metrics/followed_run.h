@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trace/metrics/followed_trace.h"
@@ -51,6 +52,7 @@ class FollowedRun {
   void look_for_files();
   // Whether there may be more to read of it.
   bool look_at(const std::string& path);
+  void find_stages(const std::vector<FileTotals>& run);
   void leave_out(const std::string& path, const std::string& why);
   void note(const std::string& text);
 
@@ -60,6 +62,9 @@ class FollowedRun {
   std::function<bool(std::int64_t)> is_wanted_;
   std::map<std::string, std::unique_ptr<FollowedTrace>> traces_;  // by path
   std::set<std::string> elsewhere_, left_out_;                    // paths
+  // Stages by path, as found from the iterations of these traces.
+  std::map<std::string, std::int32_t> stages_;
+  std::vector<std::pair<std::string, TraceProcess>> stages_from_;
   std::vector<char> buffer_;
   std::vector<std::string> notes_;
   std::set<std::string> said_;

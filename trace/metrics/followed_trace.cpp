@@ -16,6 +16,8 @@ namespace weft {
 namespace {
 
 constexpr std::size_t most_first_bytes = 1024;
+constexpr std::uint64_t iterations_to_learn_from = 32;
+constexpr std::uint64_t groups_to_learn_from = 262'144;  // where there are no iterations
 
 // -1: errno has the reason.
 ssize_t read_at(int file, std::span<char> buffer, std::uint64_t offset) {
@@ -95,10 +97,14 @@ void FollowedTrace::header(const TraceHeader& header, const TraceLine& line) {
   if (!totals_.has_header || process != totals_.process) {
     totals_ = {};
     metrics_ = {};
-    impossible_ = 0;
+    impossible_ = learned_ = 0;
+    iterations_.forget();
+    learns_ = true;
     totals_.begin = totals_.end = began;
     totals_.process = process;
     totals_.has_header = true;
+  } else if (learns_) {
+    iterations_.finish();  // another segment
   }
   if (!line.sound()) ++impossible_;
   TraceHeader taken = header;
@@ -107,10 +113,23 @@ void FollowedTrace::header(const TraceHeader& header, const TraceLine& line) {
 }
 
 void FollowedTrace::record(const Record& record, const TraceLine& line) {
-  if (line.sound())
-    metrics_.take(record);
-  else
+  if (!line.sound()) {
     ++impossible_;
+    return;
+  }
+  metrics_.take(record);
+  if (learns_) learn(record);
+}
+
+void FollowedTrace::learn(const Record& record) {
+  iterations_.take(record);
+  if (record.kind == RecordKind::iteration) ++learned_;
+  if (learned_ == iterations_to_learn_from || iterations_.groups() >= groups_to_learn_from) end_learning();
+}
+
+void FollowedTrace::end_learning() {
+  iterations_.finish();
+  learns_ = false;
 }
 
 void FollowedTrace::summary(const TraceSummary& summary, const TraceLine& line) {
@@ -118,6 +137,7 @@ void FollowedTrace::summary(const TraceSummary& summary, const TraceLine& line) 
     metrics_.summary(summary);
   else
     ++impossible_;
+  if (learns_ && learned_ > 0) end_learning();
 }
 
 SkippedLines FollowedTrace::skipped() const {

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "trace/metrics/rank_metrics.h"
+#include "trace/names/rank_iterations.h"
 #include "trace/read/file_totals.h"
 #include "trace/read/line_reader.h"
 #include "trace/read/reader.h"
@@ -37,17 +38,21 @@ class FollowedTrace : private TraceSink {
   bool has_header() const { return totals_.has_header; }
   const RankMetrics& metrics() const { return metrics_; }
   SkippedLines skipped() const;
+  // Of its first iterations, from which stages are found; nullptr: there are not enough yet.
+  const names::RankIterations* learned() const { return learns_ ? nullptr : &iterations_; }
   // As far as it is needed to choose the newest run.
   FileTotals totals() const;
 
  private:
-  bool wants(std::string_view line) const override { return !is_line_of(line, "group"); }  // most of the lines
+  bool wants(std::string_view line) const override { return learns_ || !is_line_of(line, "group"); }
   void header(const TraceHeader& header, const TraceLine& line) override;
   void record(const Record& record, const TraceLine& line) override;
   void summary(const TraceSummary& summary, const TraceLine& line) override;
 
   bool is_replaced(const struct stat& status) const { return status.st_ino != inode_ || status.st_dev != disk_; }
   Look read_piece(int file, std::span<char> buffer);
+  void learn(const Record& record);
+  void end_learning();
 
   std::string path_;
   LineSplitter splitter_;
@@ -60,6 +65,10 @@ class FollowedTrace : private TraceSink {
   RankMetrics metrics_;
   FileTotals totals_;             // process, header, begin
   std::uint64_t impossible_ = 0;  // lines
+  // Groups are most of the lines, so only those of the first iterations are looked at.
+  names::RankIterations iterations_;
+  std::uint64_t learned_ = 0;  // iterations
+  bool learns_ = true;
 };
 
 }  // namespace weft

@@ -80,6 +80,11 @@ std::optional<FileLine> LineSplitter::next() {
   }
   if (unread_.empty()) return std::nullopt;
   const std::size_t end = unread_.find('\n');
+  if (!any_ && end <= most_line_bytes) {  // nearly all lines: nothing is copied
+    const std::string_view whole = unread_.substr(0, end);
+    unread_.remove_prefix(end + 1);
+    return FileLine{whole, ++number_, false, false};
+  }
   keep(unread_.substr(0, end));
   if (end == std::string_view::npos) {
     unread_ = {};

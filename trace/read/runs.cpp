@@ -47,6 +47,16 @@ std::vector<std::string> traces_of(const std::string& directory) {
   return paths;
 }
 
+}  // namespace
+
+std::vector<std::string> traces_in(const std::vector<std::string>& directories) {
+  std::vector<std::string> paths;
+  for (const std::string& directory : directories) std::ranges::move(traces_of(directory), std::back_inserter(paths));
+  return each_once(paths);
+}
+
+namespace {
+
 // Of files of one process. It has several of one device where it was another rank when it opened communicators again.
 bool is_copy(const FileTotals& one, const FileTotals& other) {
   const auto what = [](const FileTotals& file) {
@@ -67,15 +77,23 @@ void add_file(ProcessTraces& process, FileTotals file, std::vector<std::string>&
   left_out.push_back(printable(file.path) + " is a copy of " + printable(known->path));
 }
 
+void add_to(std::map<TraceProcess, ProcessTraces>& processes, FileTotals file, std::vector<std::string>& left_out) {
+  ProcessTraces& process = processes[file.process];
+  const bool first = process.files.empty();
+  process.begin = first ? file.begin : std::min(process.begin, file.begin);
+  process.end = first ? file.end : std::max(process.end, file.end);
+  add_file(process, std::move(file), left_out);
+}
+
 std::uint64_t bytes_of(const std::vector<std::string>& paths) {
   std::uint64_t bytes = 0;
   for (const std::string& path : paths) bytes += size_of_trace(path);
   return bytes;
 }
 
-std::vector<FileTotals> read_traces(const std::vector<std::string>& directories, std::vector<std::string>& left_out,
-                                    ReadProgress* progress) {
-  std::vector<FileTotals> files;
+std::map<TraceProcess, ProcessTraces> read_traces(const std::vector<std::string>& directories,
+                                                  std::vector<std::string>& left_out, ReadProgress* progress) {
+  std::map<TraceProcess, ProcessTraces> processes;
   const std::vector<std::string> paths = traces_in(directories);
   if (progress != nullptr) progress->begin("looking through the traces", bytes_of(paths));
   for (const std::string& path : paths) {
@@ -90,19 +108,7 @@ std::vector<FileTotals> read_traces(const std::vector<std::string>& directories,
       left_out.push_back(printable(path) + " holds no header");
       continue;
     }
-    files.push_back(std::move(file));
-  }
-  return files;
-}
-
-std::map<TraceProcess, ProcessTraces> by_process(std::vector<FileTotals> files, std::vector<std::string>& left_out) {
-  std::map<TraceProcess, ProcessTraces> processes;
-  for (FileTotals& file : files) {
-    ProcessTraces& process = processes[file.process];
-    const bool first = process.files.empty();
-    process.begin = first ? file.begin : std::min(process.begin, file.begin);
-    process.end = first ? file.end : std::max(process.end, file.end);
-    add_file(process, std::move(file), left_out);
+    add_to(processes, std::move(file), left_out);
   }
   return processes;
 }
@@ -227,24 +233,21 @@ std::string no_traces(const std::vector<std::string>& directories) {
 
 }  // namespace
 
-std::vector<std::string> traces_in(const std::vector<std::string>& directories) {
-  std::vector<std::string> paths;
-  for (const std::string& directory : directories) std::ranges::move(traces_of(directory), std::back_inserter(paths));
-  return each_once(paths);
-}
-
 std::vector<FileTotals> newest_run(const std::vector<std::string>& directories, std::vector<std::string>& notes,
                                    ReadProgress* progress) {
-  std::vector<FileTotals> files = read_traces(directories, notes, progress);
-  if (files.empty() && !notes.empty()) throw std::runtime_error(notes.front());
-  if (files.empty()) throw std::runtime_error(no_traces(directories));
+  std::map<TraceProcess, ProcessTraces> processes = read_traces(directories, notes, progress);
+  if (processes.empty() && !notes.empty()) throw std::runtime_error(notes.front());
+  if (processes.empty()) throw std::runtime_error(no_traces(directories));
   for (std::string& note : notes) note += "; it is left out";
-  return newest_run_of(std::move(files), notes);
+  std::vector<FileTotals> files = newest_of(std::move(processes), notes);
+  give_names(files, notes);
+  return files;
 }
 
 std::vector<FileTotals> newest_run_of(std::vector<FileTotals> files, std::vector<std::string>& notes) {
+  std::map<TraceProcess, ProcessTraces> processes;
   std::vector<std::string> copies;
-  std::map<TraceProcess, ProcessTraces> processes = by_process(std::move(files), copies);
+  for (FileTotals& file : files) add_to(processes, std::move(file), copies);
   for (const std::string& copy : copies) notes.push_back(copy + "; it is left out");
   std::vector<FileTotals> run = newest_of(std::move(processes), notes);
   give_names(run, notes);
