@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/export_metrics.h"
 #include "cli/parse.h"
 #include "cli/progress.h"
 #include "trace/export/csv.h"
@@ -103,6 +104,7 @@ void write_csv(const ExportedRun& run, OutputFolder& folder, ProgressBar& bar) {
 int export_verb(const Arguments& arguments) {
   ExportWanted wanted;
   Wanted places;
+  MetricsWanted metrics;
   CLI::App app("Writes the traces of all ranks of one run for other tools (docs/export.md).", "weft export");
   app.add_option("DIR", wanted.directories, "Folder of the traces. Several where each rank has its own.")
       ->required()
@@ -128,7 +130,14 @@ int export_verb(const Arguments& arguments) {
          },
          "Only these: 0,4-7.")
       ->type_name("LIST");
+  add_metrics_options(app, metrics);
   if (const auto code = parse(app, arguments)) return *code;
+  wanted.directories = each_once(wanted.directories);
+  if (const auto mistake = mistake_in(metrics, !places.paths().empty() || wanted.iterations)) {
+    complain(*mistake);
+    return wrong_usage;
+  }
+  if (!metrics.folder.empty()) return export_metrics(metrics, wanted);
   if (places.paths().empty()) {
     complain("a format is missing, as --perfetto FILE; see 'weft export --help'");
     return wrong_usage;
@@ -138,7 +147,6 @@ int export_verb(const Arguments& arguments) {
     return wrong_usage;
   }
   Outputs outputs(places);
-  wanted.directories = each_once(wanted.directories);
   ProgressBar bar;
   const ExportedRun run = find_exported_run(wanted, &bar);
   bar.clear();

@@ -18,45 +18,48 @@ OF_THE_TRAINING = ("header", "summary")
 
 
 class Kind:
-    """One kind of line. `columns` has the type for each name: integer, number, text, boolean or list."""
+    """One kind of line. `columns` has the type for each name: integer, number, text, boolean or list; `times` has the
+    names of those integers that are a time of the rank's clock."""
 
     def __init__(self, name, table, columns):
         self.name = name
         self.table = table
         added = {column: "integer" for column in ADDED}
         own = dict(column.rsplit(":", 1) for column in columns.split())
+        self.times = tuple(column for column, kind_of_value in own.items() if kind_of_value == "time")
+        own.update(dict.fromkeys(self.times, "integer"))
         self.columns = {**added, **own}
         # An object of the trace becomes a column for each of its keys: `forecast.median`.
         self.objects = tuple(dict.fromkeys(name.split(".")[0] for name in own if "." in name))
         self.empty_row = dict.fromkeys(self.columns)
 
 
-_COMMON = "time:integer device:integer "
+_COMMON = "time:time device:integer "
 
 _LISTED = (
     Kind("header", "headers", """
         file:text format:text version:integer weft:text rank:integer ranks:integer device:integer mode:text
         fill_job:text fill_stream:text fill_confinement:text idle_unknown:text caution:text nccl_version:integer
         driver_version:integer multiprocessors:integer host:text process:integer start_id:integer clock:text
-        started:integer wall_clock:integer boot:text clock_offset:integer"""),
+        started:time wall_clock:integer boot:text clock_offset:integer"""),
     Kind("bubble", "bubbles", _COMMON + """
-        id:integer opened:integer closed:integer opened_within:integer closed_within:integer cause:text pattern:text
+        id:integer opened:time closed:time opened_within:integer closed_within:integer cause:text pattern:text
         stream:integer iteration:integer rhythm:text turn:integer ordinal:integer group:integer communicator:integer
         send_peer:integer receive_peer:integer bytes:integer
         forecast.low:integer forecast.median:integer forecast.high:integer forecast.samples:integer
         stage:integer chunk:integer microbatch:integer left_out:boolean"""),
-    Kind("uncertain", "uncertain", _COMMON + "began:integer ended:integer why:text"),
-    Kind("dark", "dark", _COMMON + "began:integer ended:integer"),
+    Kind("uncertain", "uncertain", _COMMON + "began:time ended:time why:text"),
+    Kind("dark", "dark", _COMMON + "began:time ended:time"),
     Kind("slice", "slices", _COMMON + """
-        job:integer unit:integer slice:integer bubble:integer launched:integer finished:integer alone:integer
+        job:integer unit:integer slice:integer bubble:integer launched:time finished:time alone:integer
         unit_done:boolean correct:boolean"""),
     Kind("move", "moves", _COMMON + """
-        job:integer way:text bytes:integer bubble:integer launched:integer finished:integer alone:integer"""),
+        job:integer way:text bytes:integer bubble:integer launched:time finished:time alone:integer"""),
     Kind("job", "jobs", _COMMON + """
         job:integer name:text event:text why:text memory:integer priority:integer weight:number deadline:integer
         units:integer variant:text held:integer"""),
     Kind("iteration", "iterations", _COMMON + """
-        number:integer rhythm:text turn:integer started:integer ended:integer groups:integer idle:integer
+        number:integer rhythm:text turn:integer started:time ended:time groups:integer idle:integer
         uncertain:integer said:integer dark:boolean"""),
     Kind("memory", "memory", _COMMON + """
         event:text cap:integer reserved:integer used:integer device_free:integer device_total:integer"""),
@@ -64,9 +67,9 @@ _LISTED = (
     Kind("communicator", "communicators", _COMMON + """
         event:text communicator:integer communicator_rank:integer ranks:integer id:text name:text"""),
     Kind("group", "groups", _COMMON + """
-        id:integer communicator:integer iteration:integer begun:integer begun_within:integer ended:integer
+        id:integer communicator:integer iteration:integer begun:time begun_within:integer ended:time
         ended_within:integer operations:list left_out:integer"""),
-    Kind("clock", "clocks", _COMMON + "monotonic:integer wall_clock:integer width:integer"),
+    Kind("clock", "clocks", _COMMON + "monotonic:time wall_clock:integer width:integer"),
     Kind("slowdown", "slowdown", _COMMON + """
         budget:number share:number iteration:integer control:integer filled:integer
         estimate:number low:number high:number"""),
@@ -75,7 +78,7 @@ _LISTED = (
         estimate:number low:number high:number"""),
     Kind("limit", "limits", _COMMON + "bytes:integer"),
     Kind("summary", "summaries", """
-        rank:integer device:integer window_begin:integer window_end:integer iterations:integer
+        rank:integer device:integer window_begin:time window_end:time iterations:integer
         iteration_median:integer bubbles:integer idle:integer uncertain:integer dark:integer filled:integer
         idle_left_out:integer slices:integer moved:integer fill_units:integer fill_units_wrong:integer
         unfilled.no_forecast:integer unfilled.posted_early:integer unfilled.no_room:integer unfilled.held_back:integer

@@ -3,9 +3,10 @@
 import sys
 import warnings
 
+from weft._clocks import alignment_of, move_times
 from weft._errors import TraceError, TraceWarning, printable
 from weft._frames import frames_named
-from weft._kinds import KINDS, OF_THE_TRAINING
+from weft._kinds import KINDS, OF_THE_TRAINING, kind_named
 from weft._lines import lines_of
 from weft._records import RecordReader, process_of, with_added
 from weft._run import Run
@@ -18,12 +19,14 @@ _MOST_FURTHER_KINDS = 256
 _MOST_TEXTS = 65536
 
 
-def load(directory, *, frames=None, kinds=None, ranks=None):
+def load(directory, *, frames=None, kinds=None, ranks=None, align=False):
     """The newest run whose traces are in `directory` (or in several), as `weft summary` finds it.
 
     frames   "pandas", "polars" or "dicts" (lists of dicts); None: pandas where it is installed, else polars, else dicts
     kinds    load only lines of these kinds, such as ["bubble", "iteration"]; headers and summaries are always there
     ranks    load only these ranks
+    align    True: all times are moved to the clock of the first rank, as the command `weft` (in PATH, or the path that
+             stands here in place of True) finds it out from the messages between hosts; `run.alignment` says how well
 
     Every table has the keys of docs/trace.md as columns, an object as one column for each of its keys
     (`forecast.median`), and in front `rank`, `process` and `segment`, the row of the line's header in `headers`. Times
@@ -31,11 +34,14 @@ def load(directory, *, frames=None, kinds=None, ranks=None):
     can be used in part, a TraceWarning says so and is in `notes`.
     """
     wanted = wanted_ranks(ranks)
-    loader = _Loader(frames_named(frames), wanted_kinds(kinds))
-    notes = []
-    files = newest_run(found_files(folders_of(directory), notes), notes)
+    folders, notes = folders_of(directory), []
+    files = newest_run(found_files(folders, notes), notes)
     notes.extend(notes_on_ranks(files))
     chosen = _of_ranks(files, wanted)
+    alignment = alignment_of(folders, align) if align else None
+    if alignment:
+        notes.extend(alignment.notes)
+    loader = _Loader(frames_named(frames), wanted_kinds(kinds), alignment)
     for file in chosen:
         loader.add(file)
     run = loader.run(sorted({file.rank for file in chosen}), notes)
@@ -89,9 +95,10 @@ def _lines(file, reader):
 
 
 class _Loader:
-    def __init__(self, frames, wanted):
+    def __init__(self, frames, wanted, alignment):
         self._frames = frames
         self._wanted = wanted
+        self._alignment = alignment
         self._faults = Faults()
         known = (kind for kind in KINDS if wanted is None or kind in wanted or kind in OF_THE_TRAINING)
         self._tables = {kind: self._new_table(kind) for kind in known}
@@ -105,12 +112,16 @@ class _Loader:
     def add(self, file):
         reader = RecordReader(file.path, self._wanted)
         texts = {}  # each once: most repeat
-        rank = process = None
+        rank = process = moved = None
         for number, values in _lines(file, reader):
             if values["type"] == "header":
                 self._segments += 1
                 rank, process = values["rank"], process_of(values)[1]
                 values["file"] = file.path
+                if self._alignment:
+                    moved = self._alignment.of_header(values, f"{printable(file.path)}:{number}")
+            if moved:
+                move_times(values, kind_named(values["type"]), moved)
             for key, value in values.items():
                 if type(value) is str and len(texts) < _MOST_TEXTS:
                     values[key] = texts.setdefault(value, value)
@@ -140,4 +151,4 @@ class _Loader:
                                  f"{', '.join(KINDS)}")
         tables = {kind: table.table() for kind, table in self._tables.items()}
         notes = [*notes, *self._notes, *self._faults.notes()]
-        return Run(tables, self._wanted, ranks, notes)
+        return Run(tables, self._wanted, ranks, notes, self._alignment and self._alignment.clocks)

@@ -12,13 +12,15 @@ class Run:
     run.kinds                                                  the kinds that have lines
     run.ranks                                                  the ranks that were loaded
     run.notes                                                  what a reader should know; each was a TraceWarning
+    run.alignment                                              with align: `clocks` of `weft summary --json`, else None
     """
 
-    def __init__(self, tables, wanted, ranks, notes):
+    def __init__(self, tables, wanted, ranks, notes, alignment=None):
         self._tables = tables
         self._wanted = wanted
         self.ranks = ranks
         self.notes = notes
+        self.alignment = alignment
         self.kinds = sorted(kind for kind, table in tables.items() if len(table) > 0)
 
     def __getitem__(self, kind):

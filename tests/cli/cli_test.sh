@@ -280,7 +280,7 @@ change = found["all"]["iteration_time"]
 assert change["differs"] and change["low"] < change["change"] < change["high"], change
 assert 0.05 < change["change"] < 0.13, change
 assert change["b"] / change["a"] - 1 - change["change"] < 1e-9
-assert len(found["by_rank"]) == 4 and found["by_rank"][2]["name"] == "rank 2" and found["stages"] == []
+assert len(found["by_rank"]) == 4 and found["by_rank"][2]["name"] == "rank 2" and len(found["stages"]) == 4
 assert abs(sum(part["a"] for part in found["all"]["idle_share_by_cause"].values()) - found["all"]["idle_share"]["a"]) < 1e-9
 for keys in (found, found["a"], found["all"], found["by_rank"][0], change):
     assert all(f"`{key}`" in page for key in keys), set(keys)
@@ -953,6 +953,118 @@ report_page() {
   grep -q "1 line not readable" damaged.html || fail "a line that cannot be read is named"
   run "$weft" report --help
   [[ $(wc -l <<<"$out") -le 24 && $(wc -L <<<"$out") -le 100 ]] || fail "a screen"
+}
+
+# Until a condition holds, 20 s at most.
+wait_until() {
+  for _ in {1..200}; do
+    eval "$1" && return
+    sleep 0.1
+  done
+  code=- out=$(ls out) err=$(<said)
+  fail "within 20 s: $1"
+}
+
+# The texts are looked at in tests/trace/metrics, and under a real Prometheus there.
+export_metrics() {
+  traces=$source/tests/trace/run
+  mkdir out
+  run "$weft" export "$traces" --prometheus out --once --all-hosts --run weft-7
+  expect_code 0
+  expect_out ""
+  expect_err "weft: note: traces of earlier runs that are left out: 1*weft: out: 3 files"
+  [[ $(ls out) == $'weft-weft-7-rank0.prom\nweft-weft-7-rank1.prom\nweft-weft-7-rank2.prom' ]] || fail "a file for each rank"
+  diff <(grep -v ^weft_last_update out/weft-weft-7-rank0.prom) \
+       <(grep -v ^weft_last_update "$source/tests/trace/metrics/rank0.prom") || fail "the golden text"
+  rm out/*
+  run "$weft" export "$traces" --prometheus out --once --all-hosts --ranks 1
+  expect_code 0
+  [[ $(ls out) == weft-run-rank1.prom ]] || fail "the folder's name is the run's"
+  rm out/*
+  run "$weft" export "$traces" --prometheus out --once
+  expect_code 1
+  expect_err "weft: error: none of the traces is of this host, 4 are of others; --all-hosts takes those too"
+  run "$weft" export missing --prometheus out --once
+  expect_code 1
+  expect_err "weft: error: missing does not exist: *"
+  run "$weft" export out --prometheus out --once
+  expect_code 1
+  expect_err "weft: error: there are no traces (rank[*].jsonl) in out"
+  run "$weft" export "$traces" --prometheus none --once --all-hosts
+  expect_code 1
+  expect_err "weft: error: none does not exist: it is the folder that node exporter reads (*"
+  touch file
+  run "$weft" export "$traces" --prometheus file --once --all-hosts
+  expect_code 1
+  expect_err "weft: error: file cannot be written: it is no folder"
+  run "$weft" export "$traces" --prometheus /proc --once --all-hosts
+  expect_code 1
+  expect_err "weft: error: /proc cannot be written: *"
+  run bash -c '(trap "" XFSZ; ulimit -f 0; "$0" export "$1" --prometheus out --once --all-hosts) 2>&1 | cat >&2' "$weft" "$traces"
+  expect_err "*weft: error: out/weft-run-rank0.prom.tmp cannot be written: File too large"
+  [[ $(ls out) == "" ]] || fail "nothing is left"
+  for wrong in "--perfetto x" "--iterations 1-2" "--interval 0.5s" "--interval soon" "--once --interval 2s"; do
+    run "$weft" export "$traces" --prometheus out $wrong
+    expect_code 2
+    expect_one_line
+  done
+  run "$weft" export "$traces" --csv tables --once
+  expect_code 2
+  expect_err "weft: error: --interval, --once, --all-hosts and --run are for --prometheus, which is missing"
+  # Stages that the training does not say come from its messages.
+  run "$weft" simulate --stages 3 --iterations 12 --output stages
+  expect_code 0
+  run "$weft" export stages --prometheus out --once --all-hosts
+  expect_code 0
+  for rank in 0 1 2; do
+    grep -q "^weft_info{run=\"stages\",rank=\"$rank\",gpu=\"0\",stage=\"$rank\"," out/weft-stages-rank$rank.prom || fail "stage of rank $rank"
+  done
+  rm out/*
+
+  # Beside a run: it waits, follows, and takes its files away. One that is killed leaves them to the next one.
+  trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
+  touch said
+  "$weft" export grows --prometheus out --interval 1s 2>said &
+  wait_until '[[ $(<said) == *"note: grows does not exist"*"; waiting for it"*"there are no traces of these ranks yet; waiting" ]]'
+  run "$weft" export grows --prometheus out
+  expect_code 1
+  expect_err "weft: error: out cannot be written: another 'weft export --prometheus' writes this run there (*--run NAME"
+  mkdir grows
+  host=$(uname -n)
+  sed "1s/\"node\"/\"$host\"/; 1s/fill/observe/" "$traces/rank0.100.jsonl" | head -n 3 >grows/rank0.1.jsonl
+  wait_until 'grep -q "^weft_bubbles_total{run=\"grows\",rank=\"0\",gpu=\"0\",cause=\"receive\"} 2$" out/weft-grows-rank0.prom 2>/dev/null'
+  sed -n 4p "$traces/rank0.100.jsonl" >>grows/rank0.1.jsonl
+  wait_until 'grep -q "cause=\"collective\"} 1$" out/weft-grows-rank0.prom'
+  sed "1s/\"node\"/\"$host\"/" "$traces/rank1.101.jsonl" >grows/rank1.1.jsonl
+  wait_until '[[ -e out/weft-grows-rank1.prom ]]'
+  kill -KILL %%
+  wait %% 2>/dev/null
+  [[ -e out/weft-grows-rank0.prom ]] || fail "a killed one leaves its files"
+  rm grows/rank1.1.jsonl
+  "$weft" export grows --prometheus out --interval 1s 2>said &
+  wait_until '[[ $(ls out) == $'"'weft-grows-rank0.prom\nweft-grows.lock'"' ]]'
+  for signal in TERM INT HUP; do
+    python3 - "$weft" $signal <<'PYTHON' || fail "SIG$signal ends it, and no file is left"
+import os, signal, subprocess, sys, time
+end = signal.Signals["SIG" + sys.argv[2]]
+signal.signal(end, signal.SIG_DFL)
+os.mkdir("out-" + sys.argv[2])
+process = subprocess.Popen([sys.argv[1], "export", "grows", "--prometheus", "out-" + sys.argv[2]],
+                           stderr=subprocess.DEVNULL)
+deadline = time.monotonic() + 20
+while not any(name.endswith(".prom") for name in os.listdir("out-" + sys.argv[2])):
+    assert time.monotonic() < deadline
+    time.sleep(0.05)
+process.send_signal(end)
+assert process.wait(20) == 0, process.returncode
+assert os.listdir("out-" + sys.argv[2]) == [], os.listdir("out-" + sys.argv[2])
+PYTHON
+  done
+  kill -TERM %%
+  wait %%
+  code=$?
+  expect_code 0
+  [[ $(ls out) == "" ]] || fail "no file is left"
 }
 
 # Of runs under the preload: tests/e2e/replay.sh.

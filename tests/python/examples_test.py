@@ -24,6 +24,7 @@ class Examples(unittest.TestCase):
         before = os.getcwd()
         cls.addClassCleanup(os.chdir, before)
         os.chdir(folder.name)
+        os.environ["PATH"] = f"{pathlib.Path(WEFT).parent}:{os.environ['PATH']}"  # for align=True
         subprocess.run([WEFT, "simulate", "--iterations", "12", "--fill", "40x250us", "--output", "weft-12345"],
                        check=True, stdout=subprocess.DEVNULL)
         done = subprocess.run([WEFT, "summary", "--json", "weft-12345"], check=True, capture_output=True, text=True)

@@ -63,6 +63,12 @@ class Kinds(unittest.TestCase):
             own = [key for key in found if key not in kinds.ADDED]
             self.assertEqual(own, [key for key in expected if key not in kinds.ADDED], f"order of {name}")
 
+    def test_know_which_integers_are_times(self):
+        for name, keys in documented().items():
+            times = [key for key, words in keys if words in ("time", "time or null")]
+            common = [] if name in kinds.OF_THE_TRAINING else ["time"]
+            self.assertEqual(list(kinds.KINDS[name].times), common + times, name)
+
     def test_have_the_keys_of_objects_that_the_page_names(self):
         page = (SOURCE / "docs/trace.md").read_text(encoding="utf-8")
         for kind in kinds.KINDS.values():

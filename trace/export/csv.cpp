@@ -13,7 +13,8 @@ namespace {
 
 // Of every row: a record's own `rank` is that in a communicator, or none.
 constexpr const char* trace_columns = "trace_rank,trace_process,segment";
-constexpr const char* header_columns = "clock_shift,file";
+constexpr const char* header_columns = "clock_shift,clock_within,file";
+constexpr const char* shift_columns = "trace_rank,trace_process,time,shift,within";
 
 class Tables {
  public:
@@ -31,6 +32,7 @@ class Tables {
 #undef RECORD
     header_ = with_columns_of<TraceHeader>(folder, "header", std::string(",") + header_columns);
     summary_ = with_columns_of<TraceSummary>(folder, "summary", "");
+    shift_ = open(folder, "clock_shift", shift_columns, "");
   }
 
   void row(RecordKind kind, const std::string& line) {
@@ -41,6 +43,9 @@ class Tables {
   }
   void summary_row(const std::string& line) {
     write(summary_, line);
+  }
+  void shift_row(const std::string& line) {
+    write(shift_, line);
   }
 
   CsvCounts finish() {
@@ -53,9 +58,10 @@ class Tables {
   }
 
  private:
-  std::size_t open(const OutputFolder& folder, const std::string& name, const std::string& columns) {
+  std::size_t open(const OutputFolder& folder, const std::string& name, const std::string& columns,
+                   const std::string& in_front = std::string(trace_columns) + ",") {
     files_.push_back(std::make_unique<OutputFile>(folder / (name + ".csv")));
-    files_.back()->write(std::string(trace_columns) + "," + columns + "\n");
+    files_.back()->write(in_front + columns + "\n");
     return files_.size() - 1;
   }
   template <class Type>
@@ -72,19 +78,29 @@ class Tables {
   }
 
   std::vector<std::unique_ptr<OutputFile>> files_;  // first those of the kinds, in their order
-  std::size_t header_ = 0, summary_ = 0;
+  std::size_t header_ = 0, summary_ = 0, shift_ = 0;
   CsvCounts counts_;
 };
 
 class RowWriter : public RecordTaker {
  public:
-  RowWriter(const ExportedRank& rank, Tables& tables) : rank_(rank), tables_(tables) {}
+  RowWriter(const ExportedRank& rank, const RunClocks& clocks, Tables& tables)
+      : rank_(rank), clocks_(clocks), tables_(tables) {}
 
   void header(const TraceHeader& header, std::size_t segment) override {
     trace_ = std::to_string(rank_.header.rank) + "," + std::to_string(rank_.process.process) + "," +
              std::to_string(segment + 1) + ",";
     tables_.header_row(line_of([&](CsvCells& cells) { visit_fields(cells, header); }) + "," +
-                       std::to_string(rank_.shift.count()) + "," + csv_text(rank_.path) + "\n");
+                       shift_cells(rank_.shift(header.started)) + "," + csv_text(rank_.path) + "\n");
+  }
+  // Between two rows the shift is on the straight line.
+  void write_shifts() {
+    const std::string trace = std::to_string(rank_.header.rank) + "," + std::to_string(rank_.process.process) + ",";
+    for (const ClockOffset::Knot& knot : rank_.to_first->knots()) {
+      const TimePoint time = knot.time + rank_.clock.offset;
+      tables_.shift_row(trace + std::to_string(time.time_since_epoch().count()) + "," + shift_cells(rank_.shift(time)) +
+                        "\n");
+    }
   }
   void take(const Record& record) override {
     tables_.row(record.kind, line_of([&](CsvCells& cells) {
@@ -97,6 +113,11 @@ class RowWriter : public RecordTaker {
   }
 
  private:
+  // Of a rank that was put there by a wall clock nobody knows within which time that is right.
+  std::string shift_cells(const KnownOffset& shift) const {
+    const bool is_known = clocks_.clocks()[rank_.clock.clock].beside == clocks_.first();
+    return std::to_string(shift.ahead.count()) + "," + (is_known ? std::to_string(shift.within.count()) : "");
+  }
   template <class Visit>
   std::string line_of(Visit visit) const {
     std::string line = trace_;
@@ -106,6 +127,7 @@ class RowWriter : public RecordTaker {
   }
 
   const ExportedRank& rank_;
+  const RunClocks& clocks_;
   Tables& tables_;
   std::string trace_;  // cells in front of each row
 };
@@ -116,7 +138,8 @@ CsvCounts export_csv(const ExportedRun& run, OutputFolder& folder, ReadProgress*
   Tables tables(folder);
   if (progress != nullptr) progress->begin("writing tables", run.bytes());
   for (const ExportedRank& rank : run.ranks) {
-    RowWriter writer(rank, tables);
+    RowWriter writer(rank, run.clocks, tables);
+    writer.write_shifts();
     read_rank(rank, writer, progress);
   }
   const CsvCounts counts = tables.finish();

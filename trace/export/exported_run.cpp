@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "trace/export/clocks.h"
+#include "trace/clocks/clock_bounds.h"
+#include "trace/clocks/clock_text.h"
 #include "trace/export/run_notes.h"
 #include "trace/names/names.h"
 #include "trace/names/slot_places.h"
@@ -112,15 +113,17 @@ std::string text_of(const NumberRange& range) {
   return std::to_string(range.first) + "-" + std::to_string(range.last);
 }
 
-// The second pass, over all traces: those that are not exported are peers of others.
-void find_places(ExportedRun& run, std::vector<ExportedRank> ranks, const ExportWanted& wanted, RunNotes& notes,
-                 ReadProgress* progress) {
+// The second pass, over all traces: those that are not exported are peers of others. `bounds`: nullptr where all ranks
+// are of one clock.
+void find_places(ExportedRun& run, std::vector<ExportedRank> ranks, const ExportWanted& wanted, ClockBounds* bounds,
+                 RunNotes& notes, ReadProgress* progress) {
   std::uint64_t bytes = 0;
   for (const ExportedRank& rank : ranks) bytes += rank.bytes;
   if (progress != nullptr) progress->begin("looking for iterations, groups", bytes);
   std::vector<std::string> without_iterations;
-  GroupJoiner joiner;
+  GroupJoiner joiner(GroupJoiner::usual_most, bounds);
   for (ExportedRank& rank : ranks) {
+    joiner.begin_process(rank.clock);
     PlaceFinder finder(rank, wanted.iterations, joiner, *run.places.emplace_back(std::make_shared<SlotPlaces>()));
     read_rank(rank, finder, progress);
     const bool has_iterations = finder.finish();
@@ -152,15 +155,22 @@ void find_places(ExportedRun& run, std::vector<ExportedRank> ranks, const Export
   notes.add(disagreement);
 }
 
-void put_on_one_clock(ExportedRun& run, RunNotes& notes) {
+// Of all traces, with the clock of each.
+HostClocks find_clocks(std::vector<ExportedRank>& ranks) {
   std::vector<TraceHeader> headers;
-  for (const ExportedRank& rank : run.ranks) headers.push_back(rank.header);
-  const CommonClock clock = common_clock(headers);
-  notes.add(clock.notes);
+  for (const ExportedRank& rank : ranks) headers.push_back(rank.header);
+  HostClocks hosts = host_clocks(headers);
+  for (ExportedRank& rank : ranks) rank.clock = hosts.traces[rank.trace];
+  return hosts;
+}
+
+void put_on_one_clock(ExportedRun& run, HostClocks hosts, ClockBounds bounds, RunNotes& notes) {
+  run.clocks = RunClocks(std::move(hosts), std::move(bounds), run.ranks.front().clock.clock);
+  for (const std::string& line : clock_lines(run.clocks)) notes.add("clocks: " + line);
+  notes.add(clock_notes(run.clocks));
   run.begin = TimePoint::max();
-  for (std::size_t index = 0; index < run.ranks.size(); ++index) {
-    ExportedRank& rank = run.ranks[index];
-    rank.shift = clock.shifts[index];
+  for (ExportedRank& rank : run.ranks) {
+    rank.to_first = run.clocks.clocks()[rank.clock.clock].to_first;
     run.begin = std::min(run.begin, rank.aligned(rank.header.started));
   }
 }
@@ -193,6 +203,12 @@ std::uint64_t ExportedRank::groups() const {
   std::uint64_t groups = 0;
   for (const ExportedSegment& segment : segments) groups += segment.groups;
   return groups;
+}
+
+KnownOffset ExportedRank::shift(TimePoint time) const {
+  if (to_first == nullptr) return {-clock.offset, Duration{}};
+  const KnownOffset reading = to_first->at(time - clock.offset);
+  return {reading.ahead - clock.offset, reading.within};
 }
 
 std::uint64_t ExportedRun::bytes() const {
@@ -236,9 +252,11 @@ ExportedRun find_exported_run(const ExportWanted& wanted, ReadProgress* progress
   add_notes_on_ranks(sums);
   notes.add(sums.notes);
   note_missing_ranks(run, wanted, notes);
-  find_places(run, std::move(ranks), wanted, notes, progress);
+  HostClocks hosts = find_clocks(ranks);
+  ClockBounds bounds;
+  find_places(run, std::move(ranks), wanted, hosts.clocks.size() > 1 ? &bounds : nullptr, notes, progress);
   give_names(run, notes);
-  put_on_one_clock(run, notes);
+  put_on_one_clock(run, std::move(hosts), std::move(bounds), notes);
   run.notes = notes.all();
   return run;
 }

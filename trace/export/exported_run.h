@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/clocks/run_clocks.h"
 #include "trace/export/number_ranges.h"
 #include "trace/read/file_totals.h"
 #include "trace/read/progress.h"
@@ -54,16 +55,19 @@ struct ExportedRank {
   std::string name;       // as `weft summary` has it, "?" behind it where something in the trace cannot be true
   std::size_t trace = 0;  // index in ExportedRun::traces
   TraceProcess process;
-  TraceHeader header;                     // of its last segment, but started with the first
-  std::uint64_t bytes = 0;                // of the trace
-  Duration shift{};                       // to be added to its times: then they are on the clock of the first rank
-  std::optional<NumberRange> iterations;  // others are not exported; nothing: all are
-  std::vector<ExportedSegment> segments;  // in their order; of more than most_segments the last ones are one
+  TraceHeader header;       // of its last segment, but started with the first
+  std::uint64_t bytes = 0;  // of the trace
+  TraceClock clock;
+  std::shared_ptr<const ClockOffset> to_first;  // how far the first rank's clock is ahead of that; nullptr: it is that
+  std::optional<NumberRange> iterations;        // others are not exported; nothing: all are
+  std::vector<ExportedSegment> segments;        // in their order; of more than most_segments the last ones are one
   std::map<CommunicatorId, CommunicatorRecord> communicators;  // at most most_communicators_of_rank
   bool limited = false;     // the trace has reached its limit: later records are not there
   bool lost_lines = false;  // records of it are missing or left out
 
-  TimePoint aligned(TimePoint time) const { return time + shift; }
+  // On the clock of the first rank, outside of any time namespace.
+  TimePoint aligned(TimePoint time) const { return time + shift(time).ahead; }
+  KnownOffset shift(TimePoint time) const;
   std::uint64_t groups() const;
 };
 
@@ -88,6 +92,7 @@ struct ExportedRun {
   std::vector<ExportedRank> ranks;  // in the order in which they are shown; at least one
   std::vector<RunTrace> traces;
   CommunicatorMembers members;
+  RunClocks clocks;
   std::vector<std::shared_ptr<SlotPlaces>> places;  // of the traces
   std::shared_ptr<const RunNames> names;            // likewise, from these
   std::vector<std::string> notes;  // printable; what a reader should know: what is left out or not sure

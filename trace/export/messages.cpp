@@ -24,18 +24,20 @@ std::uint64_t message_of(std::uint64_t communicator, std::int32_t from, std::int
 
 class SendReader : public RecordTaker {
  public:
-  SendReader(const ExportedRank& rank, SendBegins& begins) : rank_(rank), begins_(begins) {}
+  SendReader(const ExportedRank& rank, std::uint32_t index, SendBegins& begins)
+      : rank_(rank), index_(index), begins_(begins) {}
 
   bool wants(std::string_view line) const override { return is_line_of(line, "group"); }
   void take(const Record& record) override {
     if (record.kind != RecordKind::group || !record.group.begun_known) return;
     const GroupRecord& group = record.group;
     for (const std::uint64_t message : messages_of(rank_, group).sent)
-      begins_.add({message, {rank_.aligned(group.begun), group.begun_within}});
+      begins_.add({message, {group.begun, group.begun_within, index_}});
   }
 
  private:
   const ExportedRank& rank_;
+  std::uint32_t index_;
   SendBegins& begins_;
 };
 
@@ -65,9 +67,9 @@ void SendBegins::add(const Entry& begin) {
 
 void SendBegins::read(const ExportedRun& run, ReadProgress* progress) {
   if (progress != nullptr) progress->begin("looking for messages", run.bytes());
-  for (const ExportedRank& rank : run.ranks) {
-    SendReader reader(rank, *this);
-    if (rank.groups() > 0) read_rank(rank, reader, progress);
+  for (std::size_t index = 0; index < run.ranks.size(); ++index) {
+    SendReader reader(run.ranks[index], static_cast<std::uint32_t>(index), *this);
+    if (run.ranks[index].groups() > 0) read_rank(run.ranks[index], reader, progress);
   }
   std::ranges::sort(begins_, {}, &Entry::first);
 }

@@ -21,14 +21,15 @@ struct GroupMessages {
 // Those of a group whose other side can be told; none where the communicator is not known on other ranks.
 GroupMessages messages_of(const ExportedRank& rank, const GroupRecord& group);
 
-// When the groups of sends began, on the clock of the first rank. Both ends of a message are seen by looks that are
+// When the groups of sends began, on the clocks of their ranks. Both ends of a message are seen by looks that are
 // some time apart: a receive may be seen to end before its send begins, and an arrow would run backwards. Whoever draws
 // it has to know. Memory is bounded: of more messages every second, fourth, eighth ... is kept, of all ranks alike.
 class SendBegins {
  public:
   struct Begin {
-    TimePoint time{};
-    Duration within{};  // the true time is not farther away
+    TimePoint time{};        // on the clock of the rank
+    Duration within{};       // the true time is not farther away
+    std::uint32_t rank = 0;  // index in ExportedRun::ranks
   };
 
   explicit SendBegins(std::size_t most = std::size_t{4} << 20) : most_(most) {}

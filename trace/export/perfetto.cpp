@@ -39,9 +39,10 @@ constexpr std::size_t most_tracks = 4096;  // of a rank: a trace that was tamper
 
 class RankWriter : public RecordTaker {
  public:
-  RankWriter(const ExportedRank& rank, std::size_t index, const EventNames& names, const SendBegins& begins,
+  RankWriter(const ExportedRun& run, std::size_t index, const EventNames& names, const SendBegins& begins,
              PerfettoPackets& packets, PerfettoCounts& counts)
-      : rank_(rank),
+      : run_(run),
+        rank_(run.ranks[index]),
         names_(names),
         begins_(begins),
         packets_(packets),
@@ -157,20 +158,29 @@ class RankWriter : public RecordTaker {
     counts_.receives += messages.received.size();
   }
 
-  // Not before the sends began, where looks that are apart make it seem so: a viewer takes the earlier end of an arrow
-  // for its begin.
+  // Not before the sends began, where looks that are apart, or clocks that are not known better, make it seem so: a
+  // viewer takes the earlier end of an arrow for its begin.
   TimePoint arrival_of(const GroupRecord& group, const GroupMessages& messages) {
     const TimePoint ended = rank_.aligned(group.ended);
     TimePoint arrival = ended;
     for (const std::uint64_t message : messages.received) {
       const std::optional<SendBegins::Begin> begin = begins_.find(message);
-      if (!begin || begin->time < ended) continue;
-      if (begin->time - ended <= begin->within + group.ended_within)
-        arrival = std::max(arrival, begin->time + Duration(1));
+      if (!begin) continue;
+      const TimePoint sent = run_.ranks[begin->rank].aligned(begin->time);
+      if (sent < ended) continue;
+      if (sent - ended <= begin->within + group.ended_within + apart(*begin, group.ended))
+        arrival = std::max(arrival, sent + Duration(1));
       else
         ++counts_.backwards;
     }
     return arrival;
+  }
+
+  // How far the clocks of sender and receiver may be from where they were put. By wall clocks nobody knows.
+  Duration apart(const SendBegins::Begin& begin, TimePoint ended) const {
+    const TraceClock& sender = run_.ranks[begin.rank].clock;
+    return run_.clocks.within(sender.clock, begin.time - sender.offset, rank_.clock.clock, ended - rank_.clock.offset)
+        .value_or(Duration{});
   }
 
   void slice(std::int32_t row, const std::string& row_name, PerfettoEvent event, TimePoint begin, TimePoint end,
@@ -212,6 +222,7 @@ class RankWriter : public RecordTaker {
     return track;
   }
 
+  const ExportedRun& run_;
   const ExportedRank& rank_;
   const EventNames& names_;
   const SendBegins& begins_;
@@ -247,7 +258,7 @@ PerfettoCounts export_perfetto(const ExportedRun& run, const EventNames& names, 
   packets.clocks(first.aligned(first.header.started), first.header.wall_clock);
   write_notes(run, packets, counts);
   for (std::size_t index = 0; index < run.ranks.size(); ++index) {
-    RankWriter writer(run.ranks[index], index, names, begins, packets, counts);
+    RankWriter writer(run, index, names, begins, packets, counts);
     read_rank(run.ranks[index], writer, progress);
   }
   counts.bytes = file.bytes();

@@ -7,7 +7,9 @@
 #include <optional>
 #include <span>
 #include <tuple>
+#include <vector>
 
+#include "trace/clocks/clock_bounds.h"
 #include "trace/formatted.h"
 #include "trace/read/progress.h"
 
@@ -67,8 +69,9 @@ class FileAdder : public TraceSink {
 
 }  // namespace
 
-void GroupJoiner::add_file(const std::string& path, TraceSink* also, ReadProgress* progress) {
+void GroupJoiner::add_file(const std::string& path, TraceSink* also, TraceClock clock, ReadProgress* progress) {
   FileAdder adder(*this, also);
+  begin_process(clock);
   try {
     read_trace(path, adder, progress);
   } catch (...) {
@@ -79,25 +82,31 @@ void GroupJoiner::add_file(const std::string& path, TraceSink* also, ReadProgres
 }
 
 void GroupJoiner::add(const GroupRecord& group) {
-  ++recorded_;
+  if (recorded_++ == 0) clocks_.insert(clock_.clock);
   verdicts_.push_back(0);
-  for (const OperationRecord& operation : group.operations) add(operation, group.communicator);
+  for (const OperationRecord& operation : group.operations) add(operation, group);
   Side whole;
   whole.group = static_cast<std::uint32_t>(verdicts_.size() - 1);
   if (group.left_out > 0) mark(whole, Unjoined::left_out);
 }
 
-void GroupJoiner::add(const OperationRecord& operation, CommunicatorId communicator) {
+void GroupJoiner::add(const OperationRecord& operation, const GroupRecord& group) {
   Side side;
   side.group = static_cast<std::uint32_t>(verdicts_.size() - 1);
   if (is_one_sided(operation.kind)) return mark(side, Unjoined::one_sided);
   if (operation.sequence == 0) return mark(side, Unjoined::no_sequence);
-  side.id = communicator;
+  side.id = group.communicator;
   side.to = operation.peer;
   side.kind = operation.kind;
   side.bytes = operation.bytes;
   side.sequence = operation.sequence;
   if (!is_kept(side)) return leave_out(side);
+  if (bounds_ != nullptr) {
+    const TimedSide timed = timed_side(group, clock_.clock, clock_.offset);
+    side.clock = timed.clock;
+    side.not_before = timed.not_before;
+    side.not_after = timed.not_after;
+  }
   sides_.push_back(side);
   while (sides_.size() > most_ && exponent_ < most_exponent) thin_out();
 }
@@ -121,6 +130,7 @@ void GroupJoiner::add(const GroupJoiner& other) {
   for (const auto& member : other.seen_)
     if (seen_.insert(member).second) ++traced_[member.first];
   groupless_.insert(other.groupless_.begin(), other.groupless_.end());
+  clocks_.insert(other.clocks_.begin(), other.clocks_.end());
   result_.recorded += other.result_.recorded;
   result_.unusable += other.result_.unusable;
 }
@@ -152,6 +162,7 @@ bool GroupJoiner::place(Side& side) const {
   const std::int32_t peer = side.to;
   side.id = found->second.id;
   side.rank = found->second.rank;
+  side.is_root = !is_message(side.kind) && peer == side.rank;
   side.from = side.kind == Operation::send ? side.rank : side.kind == Operation::receive ? peer : -1;
   side.to = side.kind == Operation::send ? peer : side.kind == Operation::receive ? side.rank : -1;
   return true;
@@ -192,6 +203,8 @@ void GroupJoiner::mark(const Side& side, Unjoined reason) {
 }
 
 GroupJoin GroupJoiner::result() {
+  if (bounds_ != nullptr)
+    for (const std::uint32_t clock : clocks_) bounds_->note_groups(clock);
   const auto key = [](const Side& side) { return std::tie(side.id, side.from, side.to, side.sequence); };
   std::ranges::sort(sides_, [&](const Side& one, const Side& other) {
     return std::tuple_cat(key(one), std::tie(one.rank, one.kind)) <
@@ -216,7 +229,10 @@ void GroupJoiner::look_at(std::size_t begin, std::size_t end) {
   };
   const auto sides = std::span(sides_).subspan(begin, end - begin);
   const auto other = std::ranges::find_if(sides, disagrees);
-  if (other != sides.end()) note_difference(first, *other);
+  if (other != sides.end())
+    note_difference(first, *other);
+  else if (bounds_ != nullptr && sides.size() > 1 && first.bytes > 0)
+    compare_times(sides);
   const bool all_there = sides.size() == expected(first);
   if (other == sides.end() && all_there) return;
   const Unjoined reason = other != sides.end()         ? Unjoined::different
@@ -224,6 +240,17 @@ void GroupJoiner::look_at(std::size_t begin, std::size_t end) {
                           : lack_only_groupless(sides) ? Unjoined::no_groups
                                                        : Unjoined::not_recorded;
   for (const Side& side : sides) mark(side, reason);
+}
+
+// Of sides that agree. Of a message each is there once, or traces are not of one run.
+void GroupJoiner::compare_times(std::span<const Side> sides) {
+  std::vector<TimedSide> timed;
+  for (const Side& side : sides) timed.push_back({side.clock, side.is_root, side.not_before, side.not_after});
+  const Side& first = sides.front();
+  if (!is_message(first.kind)) return bounds_->add_collective(first.kind, timed);
+  if (sides.size() != 2 || first.kind == sides.back().kind) return;
+  const bool sends = first.kind == Operation::send;
+  bounds_->add_message(sends ? timed.front() : timed.back(), sends ? timed.back() : timed.front());
 }
 
 // How many sides it has.

@@ -1,8 +1,8 @@
 // The groups of all ranks of a run, held against each other: the k-th send from one rank to another has to be the k-th
 // receive there, of as many bytes, and the k-th collective of a communicator the same on all of its ranks.
 //
-// Used by `weft summary` and by tests, never inside the training process. Traces are added one by one; of each
-// operation some 40 bytes are kept, of a bounded number. Where there are more, only those of every second, fourth,
+// Used by `weft summary`, `weft export` and tests, never inside the training process. Traces are added one by one; of
+// each operation some 60 bytes are kept, of a bounded number. Where there are more, only those of every second, fourth,
 // eighth ... sequence are: the same ones on all ranks, so what is compared is a sample of the whole run.
 #pragma once
 
@@ -16,10 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include "trace/clocks/host_clocks.h"
 #include "trace/record.h"
 
 namespace weft {
 
+class ClockBounds;
 class ReadProgress;
 class TraceSink;
 
@@ -50,12 +52,18 @@ struct GroupJoin {
 
 class GroupJoiner {
  public:
-  explicit GroupJoiner(std::size_t most_operations = std::size_t{4} << 20) : most_(most_operations) {}
+  static constexpr std::size_t usual_most = std::size_t{4} << 20;
+  // `bounds` takes the times of operations that were joined, and clocks with groups, in result(); nullptr: nobody needs
+  // them. So joiners that are put together may have the same bounds, also on several threads.
+  explicit GroupJoiner(std::size_t most_operations = usual_most, ClockBounds* bounds = nullptr)
+      : most_(most_operations), bounds_(bounds) {}
 
   // Throws as read_trace(). `also` takes the lines of the file that it wants, so that it is read once.
-  void add_file(const std::string& path, TraceSink* also = nullptr, ReadProgress* progress = nullptr);
+  void add_file(const std::string& path, TraceSink* also = nullptr, TraceClock clock = {},
+                ReadProgress* progress = nullptr);
 
   // The same, record by record and in any order: those of one device of a process, and then end_process().
+  void begin_process(TraceClock clock) { clock_ = clock; }
   void add(const CommunicatorRecord& communicator) { communicators_[communicator.communicator] = communicator; }
   void add(const GroupRecord& group);
   void add_unusable(std::uint64_t lines) { result_.unusable += lines; }
@@ -73,12 +81,14 @@ class GroupJoiner {
   // `from` and `to` are -1.
   struct Side {
     std::uint64_t id = 0, sequence = 0, bytes = 0;
+    TimePoint not_before{}, not_after{};  // as in TimedSide
     std::int32_t from = -1, to = -1, rank = -1;
-    std::uint32_t group = 0;
+    std::uint32_t group = 0, clock = 0;
     Operation kind = Operation::send;
+    bool is_root = false;
   };
 
-  void add(const OperationRecord& operation, CommunicatorId communicator);
+  void add(const OperationRecord& operation, const GroupRecord& group);
   bool is_kept(const Side& side) const { return (side.sequence & ((std::uint64_t{1} << exponent_) - 1)) == 0; }
   void leave_out(const Side& side);
   void thin_out();
@@ -89,8 +99,11 @@ class GroupJoiner {
   bool have_traces(const Side& side) const;
   bool lack_only_groupless(std::span<const Side> sides) const;
   void note_difference(const Side& one, const Side& other);
+  void compare_times(std::span<const Side> sides);
 
   std::size_t most_;
+  ClockBounds* bounds_;
+  TraceClock clock_;  // of the process that is being added
   // Of the process that is being added. Until it has ended, its sides have the process's number of the communicator in
   // place of its id, and the peer in `to`.
   std::map<CommunicatorId, CommunicatorRecord> communicators_;
@@ -104,6 +117,7 @@ class GroupJoiner {
   std::set<std::pair<std::uint64_t, std::int32_t>> seen_;  // communicator and rank with a trace
   std::set<std::pair<std::uint64_t, std::int32_t>> groupless_;  // of those the ones whose trace has no groups
   std::map<std::uint64_t, std::int32_t> traced_;                // how many of its ranks have one
+  std::set<std::uint32_t> clocks_;                              // those with groups
   GroupJoin result_;
 };
 

@@ -53,11 +53,19 @@ bool LineReader::fill() {
   while (got < 0 && errno == EINTR);
   if (got < 0) error_ = errno;
   left_ = got <= 0 ? 0 : left_ - static_cast<std::uint64_t>(got);
-  unread_ = {buffer_.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+  lines_.give({buffer_.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))});
   return got > 0;
 }
 
-void LineReader::keep(std::string_view part) {
+std::optional<FileLine> LineReader::next() {
+  do
+    if (const std::optional<FileLine> line = lines_.next()) return line;
+  while (fill());
+  return lines_.rest();
+}
+
+void LineSplitter::keep(std::string_view part) {
+  any_ = true;
   too_long_ = too_long_ || line_.size() + part.size() > most_line_bytes;
   if (too_long_)
     line_.clear();
@@ -65,26 +73,31 @@ void LineReader::keep(std::string_view part) {
     line_ += part;
 }
 
-std::optional<FileLine> LineReader::next() {
-  line_.clear();
-  too_long_ = false;
-  bool any = false;
-  while (!unread_.empty() || fill()) {
-    const std::size_t end = unread_.find('\n');
-    if (!any && end <= most_line_bytes) {  // nearly all lines: nothing is copied
-      const std::string_view whole = unread_.substr(0, end);
-      unread_.remove_prefix(end + 1);
-      return FileLine{whole, ++number_, false, false};
-    }
-    keep(unread_.substr(0, end));
-    any = true;
-    if (end != std::string_view::npos) {
-      unread_.remove_prefix(end + 1);
-      return FileLine{line_, ++number_, too_long_, false};
-    }
-    unread_ = {};
+std::optional<FileLine> LineSplitter::next() {
+  if (given_) {
+    line_.clear();
+    too_long_ = any_ = given_ = false;
   }
-  if (!any) return std::nullopt;
+  if (unread_.empty()) return std::nullopt;
+  const std::size_t end = unread_.find('\n');
+  if (!any_ && end <= most_line_bytes) {  // nearly all lines: nothing is copied
+    const std::string_view whole = unread_.substr(0, end);
+    unread_.remove_prefix(end + 1);
+    return FileLine{whole, ++number_, false, false};
+  }
+  keep(unread_.substr(0, end));
+  if (end == std::string_view::npos) {
+    unread_ = {};
+    return std::nullopt;
+  }
+  unread_.remove_prefix(end + 1);
+  given_ = true;
+  return FileLine{line_, ++number_, too_long_, false};
+}
+
+std::optional<FileLine> LineSplitter::rest() {
+  if (!any_ || given_) return std::nullopt;
+  given_ = true;
   return FileLine{line_, ++number_, too_long_, true};
 }
 

@@ -23,6 +23,25 @@ struct FileLine {
   bool cut_off = false;  // the file ends without a line break
 };
 
+// Lines from pieces of a file that come one after the other. Memory does not depend on the length of a line.
+class LineSplitter {
+ public:
+  // The piece before has been used up; this one is there until next() gives nothing.
+  void give(std::string_view piece) { unread_ = piece; }
+  // Nothing: the piece is used up, and the begin of a line may be kept from it.
+  std::optional<FileLine> next();
+  // That begin, as the line that it is where nothing more comes. Nothing: the last line was whole.
+  std::optional<FileLine> rest();
+
+ private:
+  void keep(std::string_view part);
+
+  std::string_view unread_;
+  std::uint64_t number_ = 0;
+  std::string line_;
+  bool too_long_ = false, any_ = false, given_ = false;
+};
+
 class LineReader {
  public:
   // Throws std::runtime_error, one line, when it cannot be opened or is no regular file (a FIFO, a device, a
@@ -38,16 +57,12 @@ class LineReader {
 
  private:
   bool fill();
-  void keep(std::string_view part);
 
   int file_ = -1;
   std::uint64_t left_ = 0;  // of the file, in bytes
-  std::uint64_t number_ = 0;
   int error_ = 0;
   std::array<char, 64 * 1024> buffer_;
-  std::string_view unread_;  // of the buffer
-  std::string line_;
-  bool too_long_ = false;
+  LineSplitter lines_;
 };
 
 }  // namespace weft

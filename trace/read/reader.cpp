@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "trace/read/line_reader.h"
 #include "trace/read/printable.h"
 #include "trace/read/written_line.h"
 #include "weft/version.h"
@@ -61,32 +60,26 @@ class Keeper : public TraceSink {
 
 }  // namespace
 
+void TraceLines::take(const FileLine& line) {
+  if (line.cut_off) return damage_.cut_off.add(line.number);  // the writer ends each line with a line break
+  if (line.too_long) return damage_.too_long.add(line.number);
+  if (after_header_ && !sink_.wants(line.text)) return;
+  if (const std::optional<Record> record = after_header_ ? read_written_record(line.text) : std::nullopt)
+    return sink_.record(*record, TraceLine{line.number, {}});
+  const json values = json::parse(line.text, nullptr, false);
+  const bool usable = values.is_object() && take_line(path_, values, line.number, after_header_, sink_);
+  after_header_ = after_header_ || usable;  // the first line that can be used is a header
+  if (usable) return;
+  damage_.unreadable.add(line.number);
+  sink_.unreadable(line.text);
+}
+
 TraceDamage read_trace(const std::string& path, TraceSink& sink) {
-  LineReader lines(path);
-  TraceDamage damage;
-  bool after_header = false;
-  while (const std::optional<FileLine> next = lines.next()) {
-    if (next->cut_off) {  // the writer ends each line with a line break
-      damage.cut_off.add(next->number);
-      break;
-    }
-    if (next->too_long) {
-      damage.too_long.add(next->number);
-      continue;
-    }
-    if (after_header && !sink.wants(next->text)) continue;
-    if (const std::optional<Record> record = after_header ? read_written_record(next->text) : std::nullopt) {
-      sink.record(*record, TraceLine{next->number, {}});
-      continue;
-    }
-    const json line = json::parse(next->text, nullptr, false);
-    const bool usable = line.is_object() && take_line(path, line, next->number, after_header, sink);
-    after_header = after_header || usable;  // the first line that can be used is a header
-    if (usable) continue;
-    damage.unreadable.add(next->number);
-    sink.unreadable(next->text);
-  }
-  damage.error = lines.error();
+  LineReader reader(path);
+  TraceLines lines(path, sink);
+  while (const std::optional<FileLine> line = reader.next()) lines.take(*line);
+  TraceDamage damage = lines.damage();
+  damage.error = reader.error();
   return damage;
 }
 

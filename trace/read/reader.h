@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trace/read/decode.h"
+#include "trace/read/line_reader.h"
 
 namespace weft {
 
@@ -50,6 +51,23 @@ struct TraceDamage {
   LineCount too_long;    // more than most_line_bytes (line_reader.h); not counted as unreadable
   LineCount cut_off;     // the last line broke off; not counted as unreadable
   int error = 0;         // errno of the read after which nothing more came
+};
+
+// Hands the lines of one trace to a sink, one after the other; also those of a trace that is still being written.
+class TraceLines {
+ public:
+  // Both outlive it. The path is for messages.
+  TraceLines(const std::string& path, TraceSink& sink) : path_(path), sink_(sink) {}
+
+  // A line that is cut off is counted as damage. Throws as read_trace() where the trace is of another format.
+  void take(const FileLine& line);
+  const TraceDamage& damage() const { return damage_; }
+
+ private:
+  const std::string& path_;
+  TraceSink& sink_;
+  bool after_header_ = false;
+  TraceDamage damage_;
 };
 
 // Keeps nothing: a trace may be larger than the memory. Throws std::runtime_error, one line, when the file cannot be

@@ -48,11 +48,15 @@ std::vector<std::string> traces_of(const std::string& directory) {
   return paths;
 }
 
+}  // namespace
+
 std::vector<std::string> traces_in(const std::vector<std::string>& directories) {
   std::vector<std::string> paths;
   for (const std::string& directory : directories) std::ranges::move(traces_of(directory), std::back_inserter(paths));
   return each_once(paths);
 }
+
+namespace {
 
 // Of files of one process. It has several of one device where it was another rank when it opened communicators again.
 bool is_copy(const FileTotals& one, const FileTotals& other) {
@@ -72,6 +76,14 @@ void add_file(ProcessTraces& process, FileTotals file, std::vector<std::string>&
   };
   if (worth(file) > worth(*known)) std::swap(*known, file);
   left_out.push_back(printable(file.path) + " is a copy of " + printable(known->path));
+}
+
+void add_to(std::map<TraceProcess, ProcessTraces>& processes, FileTotals file, std::vector<std::string>& left_out) {
+  ProcessTraces& process = processes[file.process];
+  const bool first = process.files.empty();
+  process.begin = first ? file.begin : std::min(process.begin, file.begin);
+  process.end = first ? file.end : std::max(process.end, file.end);
+  add_file(process, std::move(file), left_out);
 }
 
 std::uint64_t bytes_of(const std::vector<std::string>& paths) {
@@ -117,11 +129,7 @@ std::map<TraceProcess, ProcessTraces> read_traces(const std::vector<std::string>
       left_out.push_back(printable(paths[index]) + " holds no header");
       continue;
     }
-    ProcessTraces& process = processes[file.process];
-    const bool first = process.files.empty();
-    process.begin = first ? file.begin : std::min(process.begin, file.begin);
-    process.end = first ? file.end : std::max(process.end, file.end);
-    add_file(process, std::move(file), left_out);
+    add_to(processes, std::move(file), left_out);
   }
   return processes;
 }
@@ -255,6 +263,16 @@ std::vector<FileTotals> newest_run(const std::vector<std::string>& directories, 
   std::vector<FileTotals> files = newest_of(std::move(processes), notes);
   give_names(files, notes);
   return files;
+}
+
+std::vector<FileTotals> newest_run_of(std::vector<FileTotals> files, std::vector<std::string>& notes) {
+  std::map<TraceProcess, ProcessTraces> processes;
+  std::vector<std::string> copies;
+  for (FileTotals& file : files) add_to(processes, std::move(file), copies);
+  for (const std::string& copy : copies) notes.push_back(copy + "; it is left out");
+  std::vector<FileTotals> run = newest_of(std::move(processes), notes);
+  give_names(run, notes);
+  return run;
 }
 
 }  // namespace weft

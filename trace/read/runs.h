@@ -18,12 +18,19 @@ class SlotPlaces;
 // Who takes the lines of a file beside its totals; nullptr: nobody. Called on several threads.
 using AlsoReads = std::function<TraceSink*(const std::string& path)>;
 
+// All files there that have the name of a trace, each once. Throws std::runtime_error where a directory cannot be read.
+std::vector<std::string> traces_in(const std::vector<std::string>& directories);
+
 // A file that is named twice, or of which there is a copy, counts once. Sorted by rank, process and device; each with
 // the name by which people tell it from the others. `notes`, empty at first: what is left out, and ranks that several
 // processes took. Throws std::runtime_error where nothing can be used. `progress` may be nullptr.
 // Several files are read at a time.
 std::vector<FileTotals> newest_run(const std::vector<std::string>& directories, std::vector<std::string>& notes,
                                    ReadProgress* progress = nullptr, const AlsoReads& also = {});
+
+// Of traces that have been read already the same choice, by their process, begin, end, and in `rank` header,
+// completeness and doubts. At least one; each has a header.
+std::vector<FileTotals> newest_run_of(std::vector<FileTotals> files, std::vector<std::string>& notes);
 
 // How one trace is damaged, whatever it is read for: it breaks off, lines cannot be read or are missing.
 void add_damage_notes(const FileTotals& file, std::vector<std::string>& notes);

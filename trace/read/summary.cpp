@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "detector/median.h"
+#include "trace/clocks/clock_bounds.h"
+#include "trace/clocks/clock_text.h"
 #include "trace/formatted.h"
 #include "trace/names/names.h"
 #include "trace/names/slot_places.h"
@@ -98,9 +100,10 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
 using Places = std::vector<std::unique_ptr<SlotPlaces>>;
 
 // Why it could not be read; "": it could. It has been read before, and may have gone since.
-std::string add_groups(GroupJoiner& joiner, const FileTotals& file, SlotPlaces& places, ReadProgress* progress) {
+std::string add_groups(GroupJoiner& joiner, const FileTotals& file, TraceClock clock, SlotPlaces& places,
+                       ReadProgress* progress) {
   try {
-    joiner.add_file(file.path, file.rank.unsure ? nullptr : &places, progress);
+    joiner.add_file(file.path, file.rank.unsure ? nullptr : &places, clock, progress);
     places.finish();
     return "";
   } catch (const std::runtime_error& error) {
@@ -108,19 +111,26 @@ std::string add_groups(GroupJoiner& joiner, const FileTotals& file, SlotPlaces& 
   }
 }
 
-// The second pass over the files: what their groups say. Of each file why it could not be read.
-std::vector<std::string> read_groups(const std::vector<FileTotals>& files, GroupJoiner& joiner, Places& places,
-                                     ReadProgress* progress) {
+HostClocks clocks_of(const std::vector<FileTotals>& files) {
+  std::vector<TraceHeader> headers;
+  for (const FileTotals& file : files) headers.push_back(file.rank.header);
+  return host_clocks(headers);
+}
+
+// The second pass over the files: what their groups say, with the clock of each. Of each file why it could not be read.
+std::vector<std::string> read_groups(const std::vector<FileTotals>& files, const HostClocks& hosts, GroupJoiner& joiner,
+                                     Places& places, ReadProgress* progress) {
   std::uint64_t bytes = 0;
   for (const FileTotals& file : files) bytes += progress == nullptr ? 0 : size_of_trace(file.path);
   if (progress != nullptr) progress->begin("looking for groups", bytes);
   std::vector<std::string> failures(files.size());
   for (std::size_t index = 0; index < files.size(); ++index) places.push_back(std::make_unique<SlotPlaces>());
-  std::vector<GroupJoiner> joiners(readers_for(files.size()));
+  std::vector<GroupJoiner> joiners(readers_for(files.size()), joiner);
   std::mutex mutex;
   for_each_file(files.size(), joiners.size(), [&](std::size_t reader, std::size_t index) {
     ReaderProgress own(progress, mutex);
-    failures[index] = add_groups(joiners[reader], files[index], *places[index], progress == nullptr ? nullptr : &own);
+    failures[index] = add_groups(joiners[reader], files[index], hosts.traces[index], *places[index],
+                                 progress == nullptr ? nullptr : &own);
   });
   for (GroupJoiner& each : joiners) {
     joiner.add(each);
@@ -490,14 +500,17 @@ NamedRun summarize_with_names(const std::vector<FileTotals>& files, const std::v
                               ReadProgress* progress) {
   NamedRun named;
   RunSummary& run = named.summary;
-  GroupJoiner joiner;
-  const std::vector<std::string> failures = read_groups(files, joiner, named.places, progress);
+  HostClocks hosts = clocks_of(files);
+  ClockBounds bounds;
+  GroupJoiner joiner(GroupJoiner::usual_most, hosts.clocks.size() > 1 ? &bounds : nullptr);
+  const std::vector<std::string> failures = read_groups(files, hosts, joiner, named.places, progress);
   for (std::size_t index = 0; index < files.size(); ++index) {
     run.ranks.push_back(files[index].rank);
     add_notes(files[index], run.notes);
     if (!failures[index].empty()) run.notes.push_back(failures[index]);
   }
   run.groups = joiner.result();
+  run.clocks = RunClocks(std::move(hosts), std::move(bounds), 0);
   add_group_notes(run.groups, run.notes);
   run.notes.insert(run.notes.end(), notes_of_all.begin(), notes_of_all.end());
   add_notes_on_ranks(run);
@@ -506,6 +519,7 @@ NamedRun summarize_with_names(const std::vector<FileTotals>& files, const std::v
   add_unequal_iterations(run);
   add_disagreement_about_number(run);
   add_disagreement_about_said_numbers(run);
+  for (std::string& note : clock_notes(run.clocks)) run.notes.push_back(std::move(note));
   add_up(run);
   named.names = add_names(run, named.places);
   return named;

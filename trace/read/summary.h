@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "trace/clocks/run_clocks.h"
 #include "trace/names/slot_names.h"
 #include "trace/read/join.h"
 #include "trace/read/reader.h"
@@ -101,6 +102,7 @@ struct RunSummary {
   // most of any rank; medians of the ranks' medians; the slowdown of the rank that saw the largest.
   RankSummary total;
   GroupJoin groups;
+  RunClocks clocks;                         // traces are numbered as the ranks
   std::vector<RankSlot> longest;            // slots with the most idle time, most first
   std::vector<std::string> notes;           // printable; what a reader should know: missing ranks, cut-off files
   std::vector<std::string> notes_on_names;  // likewise; why slots have no better names

@@ -3,6 +3,7 @@
 #include <set>
 #include <tuple>
 
+#include "trace/clocks/clock_text.h"
 #include "trace/formatted.h"
 #include "trace/read/printable.h"
 #include "trace/read/sentences.h"
@@ -336,6 +337,50 @@ ordered_json to_json(const GroupJoin& groups) {
           {"not_looked_at", groups.not_looked_at}};
 }
 
+std::string clocks_lines(const RunClocks& clocks) {
+  std::string text;
+  for (const std::string& line : clock_lines(clocks)) text += (text.empty() ? "clocks: " : "  ") + line + "\n";
+  return text;
+}
+
+// To be added to times of a clock, its namespaces' offsets taken off: then they are on the clock of the first rank.
+ordered_json shifts_of(const ClockOffset& to_first, bool is_within_known) {
+  constexpr std::size_t most = 64;
+  const ClockOffset fewer = to_first.thinned(most);
+  ordered_json list = ordered_json::array();
+  for (const ClockOffset::Knot& knot : fewer.knots())
+    list.push_back({knot.time.time_since_epoch().count(), knot.ahead.count(),
+                    is_within_known ? ordered_json(knot.within.count()) : nullptr});
+  return list;
+}
+
+ordered_json to_json(const RunClocks& run) {
+  ordered_json list = ordered_json::array();
+  for (std::uint32_t number = 0; number < run.clocks().size(); ++number) {
+    const PlacedClock& clock = run.clocks()[number];
+    const bool by_messages = clock.by == PlacedBy::messages;
+    const auto known = [&](auto value) { return by_messages ? ordered_json(value) : ordered_json(nullptr); };
+    const bool by_wall_clock = clock.by == PlacedBy::wall_clock;
+    list.push_back({{"name", run.hosts().clocks[number].name},
+                    {"placed_by", placed_by_names[static_cast<std::size_t>(clock.by)]},
+                    {"why", by_wall_clock ? without_messages_texts[static_cast<std::size_t>(clock.why)] : ""},
+                    {"beside", clock.beside},
+                    {"by_way_of", known(clock.by_way_of)},
+                    {"ahead", known(clock.wall_ahead.count())},
+                    {"within", known(clock.ahead.median_within().count())},
+                    {"most_within", known(clock.ahead.most_within().count())},
+                    {"drift", known(clock.ahead.rate())},
+                    {"drift_within", known(clock.ahead.rate_within())},
+                    {"drift_low", known(clock.least_rate)},
+                    {"drift_high", known(clock.most_rate)},
+                    {"messages", clock.messages},
+                    {"collectives", clock.collectives},
+                    {"shift_rate", clock.to_first->rate()},
+                    {"shifts", shifts_of(*clock.to_first, clock.beside == run.first())}});
+  }
+  return list;
+}
+
 // How many ranks, and what else there is to tell apart.
 std::string size_of(const RunSummary& run) {
   std::set<std::int64_t> ranks;
@@ -431,7 +476,8 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank, startup_seconds(rank));
   result += total_row(run, width) + "\n" + startup_line(run.total) + left_out_line(run.total) + moved_line(run.total) +
             causes(run.total) + slowdown_line(run.total) + watching_line(run.total) + cpu_line(run) +
-            jobs_lines(run.total.totals) + groups_line(run.groups, run.total.totals.groups_thinned_out);
+            jobs_lines(run.total.totals) + groups_line(run.groups, run.total.totals.groups_thinned_out) +
+            clocks_lines(run.clocks);
   if (!run.longest.empty()) result += "most idle time (whole run):\n";
   Duration all{};
   for (const RankSummary& rank : run.ranks)
@@ -443,7 +489,8 @@ std::string to_text(const RunSummary& run, const std::string& place) {
 
 std::string to_json(const RunSummary& run, const std::string& validation) {
   ordered_json ranks = ordered_json::array(), slots = ordered_json::array();
-  for (const RankSummary& rank : run.ranks) {
+  for (std::size_t index = 0; index < run.ranks.size(); ++index) {
+    const RankSummary& rank = run.ranks[index];
     const TraceHeader& header = rank.header;
     ordered_json entry{{"rank", header.rank},
                        {"ranks", header.ranks},
@@ -455,6 +502,7 @@ std::string to_json(const RunSummary& run, const std::string& validation) {
     entry.update(numbers(rank));
     entry["pipeline"] = to_json(rank.stage);
     entry["communicators"] = to_json(rank.communicators);
+    entry["clock"] = run.clocks.hosts().traces[index].clock;
     ranks.push_back(std::move(entry));
   }
   for (const RankSlot& longest : run.longest) slots.push_back(to_json(longest, run.ranks[longest.rank].header));
@@ -462,6 +510,7 @@ std::string to_json(const RunSummary& run, const std::string& validation) {
                             {"ranks", ranks},
                             {"total", numbers(run.total)},
                             {"groups", to_json(run.groups)},
+                            {"clocks", to_json(run.clocks)},
                             {"validation", ordered_json::parse(validation)},
                             {"most_idle_slots", slots},
                             {"notes", all_notes(run)}};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/clocks/clock_text.h"
 #include "trace/formatted.h"
 #include "trace/read/printable.h"
 #include "trace/report/data_table.h"
@@ -64,8 +65,8 @@ ordered_json kinds() {
 std::vector<std::string> all_notes(const ReportedRun& run) {
   std::vector<std::string> notes = run.summary().notes;
   notes.insert(notes.end(), run.summary().notes_on_names.begin(), run.summary().notes_on_names.end());
-  notes.insert(notes.end(), run.clock.notes.begin(), run.clock.notes.end());
   if (notes.empty()) notes.push_back("Nothing is missing, and nothing is unsure.");
+  for (const std::string& line : clock_lines(run.summary().clocks)) notes.push_back("clocks: " + line);
   return notes;
 }
 

@@ -45,6 +45,13 @@ ReportedTrace reported(const FileTotals& file, SeriesOfFiles& series) {
 
 }  // namespace
 
+TimePoint ReportedRun::aligned(std::size_t trace, TimePoint time) const {
+  const RunClocks& clocks = named.summary.clocks;
+  const TraceClock& own = clocks.hosts().traces[trace];
+  const TimePoint outside = time - own.offset;
+  return outside + clocks.clocks()[own.clock].to_first->at(outside).ahead;
+}
+
 ReportedRun read_run(const std::vector<std::string>& directories, ReadProgress* progress,
                      std::optional<std::uint64_t> iteration) {
   ReportedRun run;
@@ -52,12 +59,7 @@ ReportedRun read_run(const std::vector<std::string>& directories, ReadProgress* 
   std::vector<std::string> notes;
   const std::vector<FileTotals> files =
       newest_run(directories, notes, progress, [&](const std::string& path) { return series.make(path); });
-  std::vector<TraceHeader> headers;
-  for (const FileTotals& file : files) {
-    run.traces.push_back(reported(file, series));
-    headers.push_back(run.traces.back().header);
-  }
-  run.clock = common_clock(headers);
+  for (const FileTotals& file : files) run.traces.push_back(reported(file, series));
   run.named = summarize_with_names(files, notes, progress);
   for (std::size_t trace = 0; trace < run.traces.size(); ++trace)
     for (const auto& [number, communicator] : run.named.places[trace]->iterations().communicators())

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "trace/export/clocks.h"
 #include "trace/export/exported_run.h"
 #include "trace/read/progress.h"
 #include "trace/read/runs.h"
@@ -33,15 +32,13 @@ struct ReportedRun {
   NamedRun named;
   std::vector<ReportedTrace> traces;  // of the ranks of named.summary, in their order
   CommunicatorMembers members;        // by these
-  CommonClock clock;                  // likewise
 
   const RunSummary& summary() const { return named.summary; }
   const RankSummary& rank(std::size_t trace) const { return named.summary.ranks[trace]; }
   // Its numbers count: its bubbles were measured, and nothing in its trace is unsure.
   bool counts(std::size_t trace) const { return is_measured(rank(trace).header) && !rank(trace).unsure; }
-  TimePoint aligned(std::size_t trace, TimePoint time) const { return time + clock.shifts[trace]; }
-  // Whether times of two ranks can be compared to less than a bubble.
-  bool has_one_clock() const { return clock.notes.empty(); }
+  // On the clock of the first rank, outside of any time namespace.
+  TimePoint aligned(std::size_t trace, TimePoint time) const;
 };
 
 // The newest run of the directories, as `weft summary` finds it. Throws std::runtime_error, one line, where there is

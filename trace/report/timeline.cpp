@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "trace/clocks/clock_text.h"
 #include "trace/export/messages.h"
 #include "trace/names/slot_names.h"
 #include "trace/names/slot_places.h"
@@ -335,7 +336,7 @@ Timeline find_timeline(const ReportedRun& run, std::optional<std::uint64_t> numb
   timeline.ranks_left_out = run.traces.size() - timeline.rows.size();
   Filler(run, timeline).fill();
   fit(timeline, limits);
-  if (!run.has_one_clock()) timeline.notes.insert(timeline.notes.end(), run.clock.notes.begin(), run.clock.notes.end());
+  for (std::string& note : clock_notes(run.summary().clocks)) timeline.notes.push_back(std::move(note));
   return timeline;
 }
 

@@ -37,6 +37,10 @@ struct MarkedMemoryTest : ::testing::Test {
     job->open();
     train(*job, 36);
   }
+  // A test that gives up has not come to it.
+  void TearDown() override {
+    if (HasFatalFailure()) job->close();
+  }
   void take(std::size_t bytes) {
     ASSERT_EQ(job->function<decltype(&::cuMemAlloc_v2)>("cuMemAlloc_v2")(&memory, bytes), CUDA_SUCCESS);
     job->core.memory_taken(0);

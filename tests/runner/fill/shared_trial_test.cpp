@@ -166,9 +166,10 @@ TEST_F(SharedTrialTest, KnowsHowOldTheTrialIs) {
   const std::string program = probe("exec sleep 600");
   const pid_t first = rank([&] { return fault(*begin(program, "key", 600s)).empty() ? 0 : 1; });
   ASSERT_TRUE(wait_at_most(patience, [&] { return trials() == 1; }));
-  std::this_thread::sleep_for(500ms);
+  const TimePoint began = now();
+  std::this_thread::sleep_for(100ms);
   const auto trial = begin(program, "key", 600s);
-  EXPECT_TRUE(wait_at_most(patience, [&] { return now() - trial->started() >= 500ms; }));
+  EXPECT_TRUE(wait_at_most(patience, [&] { return trial->started() <= began; }));
   ::kill(first, SIGKILL);
   exit_code(first);
   trial->stop();
@@ -180,10 +181,11 @@ TEST_F(SharedTrialTest, ARankThatTakesOverMakesNobodyWaitAnew) {
   const pid_t first = rank([&] { return fault(*begin(program, "key", 600s)).empty() ? 0 : 1; });
   ASSERT_TRUE(wait_at_most(patience, [&] { return trials() == 1; }));
   const TimePoint began = now();
-  std::this_thread::sleep_for(500ms);
+  std::this_thread::sleep_for(100ms);
+  const auto second = begin(program, "key", 600s);
+  ASSERT_TRUE(wait_at_most(patience, [&] { return second->started() <= began; }));
   ::kill(first, SIGKILL);
   exit_code(first);
-  const auto second = begin(program, "key", 600s);
   ASSERT_TRUE(wait_at_most(patience, [&] { return trials() == 2; }));
   EXPECT_LE(second->started(), began);
   const auto third = begin(program, "key", 600s);

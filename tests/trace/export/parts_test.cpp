@@ -1,5 +1,4 @@
-// The parts that the exports share: rows, ranges, one clock for all ranks, files that come whole, and which lines
-// count.
+// The parts that the exports share: rows, ranges, files that come whole, and which lines count.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -8,7 +7,6 @@
 #include <random>
 
 #include "tests/trace/export/written_run.h"
-#include "trace/export/clocks.h"
 #include "trace/export/exported_run.h"
 #include "trace/export/lanes.h"
 #include "trace/export/messages.h"
@@ -63,61 +61,6 @@ TEST(NumberRanges, ReadsWhatPeopleWrite) {
 TEST(NumberRanges, RefusesTheRest) {
   for (const char* text : {"", "a", "-1", "3-", "-", "5-3", "1,", ",1", "1,,2", "1 - 2", "0x1", "99999999999999999999"})
     EXPECT_FALSE(parse_number_ranges(text)) << text;
-}
-
-TraceHeader header_on(const char* boot, const char* host, long started, long wall_clock, long offset = 0) {
-  TraceHeader header;
-  header.boot = std::string_view(boot);
-  header.host = std::string_view(host);
-  header.started = at(started);
-  header.wall_clock = Duration{wall_clock};
-  header.clock_offset = Duration{offset};
-  return header;
-}
-
-TEST(CommonClock, RanksOfOneBootShareAClockWhateverTheirWallClocksSay) {
-  const CommonClock clock = common_clock({header_on("b", "x", 1000, 5'000'000), header_on("b", "y", 3000, 9'000'000)});
-  EXPECT_EQ(clock.shifts, (std::vector<Duration>{Duration{0}, Duration{0}}));
-  EXPECT_TRUE(clock.notes.empty());
-}
-
-TEST(CommonClock, TakesOffTheOffsetOfATimeNamespace) {
-  const CommonClock clock = common_clock({header_on("b", "x", 1000, 0), header_on("b", "x", 1700, 0, 700)});
-  EXPECT_EQ(clock.shifts, (std::vector<Duration>{Duration{0}, Duration{-700}}));
-}
-
-TEST(CommonClock, PutsHostsBesideEachOtherByTheirWallClocksAndSaysSo) {
-  const CommonClock clock = common_clock({header_on("b", "x", 1000, 500'000), header_on("c", "y", 70'000, 500'300)});
-  EXPECT_EQ(clock.shifts[1], Duration{1000 - 70'000 + 300});
-  EXPECT_NE(clock.notes.at(0).find("2 clocks"), std::string::npos);
-}
-
-TEST(CommonClock, TheHostStandsForABootThatIsNotKnown) {
-  EXPECT_TRUE(common_clock({header_on("", "x", 1000, 1), header_on("", "x", 3000, 2)}).notes.empty());
-  EXPECT_FALSE(common_clock({header_on("", "x", 1000, 1), header_on("", "y", 3000, 2)}).notes.empty());
-}
-
-TEST(CommonClock, AWallClockThatIsNotSetIsNotBelieved) {
-  const CommonClock clock =
-      common_clock({header_on("b", "x", 1000, 1'700'000'000'000'000'000), header_on("c", "y", 5000, 12)});
-  EXPECT_EQ(clock.shifts[1], Duration{-4000});
-  EXPECT_NE(clock.notes.at(0).find("is not set"), std::string::npos);
-}
-
-TEST(CommonClock, SaysThatSomeOffsetsAreNotKnown) {
-  TraceHeader known = header_on("b", "x", 1000, 1, 700);
-  known.clock_offset_known = true;
-  EXPECT_TRUE(common_clock({known, known}).notes.empty());
-  const CommonClock clock = common_clock({known, header_on("b", "x", 1000, 1)});
-  ASSERT_EQ(clock.notes.size(), 1u);
-  EXPECT_NE(clock.notes[0].find("clock_offset is null"), std::string::npos);
-}
-
-TEST(CommonClock, NoNumberOverflows) {
-  const long most = latest_time;
-  const CommonClock clock = common_clock({header_on("b", "x", most, most, -most), header_on("c", "y", 0, most, most),
-                                          header_on("d", "z", most, most, most)});
-  for (const Duration shift : clock.shifts) EXPECT_LT(std::abs(shift.count()), (1L << 62));
 }
 
 TEST(OutputFile, IsThereOnlyWhenItIsWhole) {
@@ -362,7 +305,9 @@ TEST(ExportedRun, SaysThatHostsHaveClocksOfTheirOwn) {
   std::string header = test::header_line(1, 2);
   header.replace(header.find("\"b1\""), 4, "\"b2\"");
   written.write(1, header + test::communicator_line(1));
-  EXPECT_NE(notes_of(run_of(written)).find("2 clocks"), std::string::npos);
+  const std::string notes = notes_of(run_of(written));
+  EXPECT_NE(notes.find("clocks: host node-a (boot b2): its traces have no groups"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("put beside host node-a (boot b1) by wall clocks"), std::string::npos) << notes;
 }
 
 // More messages than there is room for: those that are kept are spread over all ranks and all of the run.

@@ -261,6 +261,41 @@ TEST(Perfetto, SaysHowManyMessagesArrivedBeforeTheyWereSent) {
   EXPECT_EQ(Exported(written).counts.backwards, 1u);
 }
 
+std::string with(std::string text, const std::string& old, const std::string& other) {
+  return text.replace(text.find(old), old.size(), other);
+}
+
+// By their wall clocks half of the messages would arrive 7 ms before they are sent.
+TEST(Perfetto, PutsHostsOnOneClockByTheirMessages) {
+  constexpr long ahead = 7000, latency = 40;
+  const std::string other_host = with(with(test::header_line(1, 2), "\"b1\"", "\"b2\""), "node-a", "node-b");
+  WrittenRun written;
+  std::string here = test::header_line(0, 2) + test::communicator_line(0);
+  std::string there = other_host + test::communicator_line(1);
+  for (int k = 1; k <= 40; ++k) {
+    const long time = 1000L * k, answer = time + 500;
+    here += test::group_line(2 * k, "send", 1, k, time, time + latency) +
+            test::group_line(2 * k + 1, "receive", 1, k, answer, answer + latency);
+    there += test::group_line(2 * k, "receive", 0, k, time + ahead, time + ahead + latency) +
+             test::group_line(2 * k + 1, "send", 0, k, answer + ahead, answer + ahead + latency);
+  }
+  written.write(0, here);
+  written.write(1, there);
+  const Exported exported(written);
+  EXPECT_EQ(exported.counts.backwards, 0u);
+  EXPECT_EQ(exported.counts.receives, 80u);
+  const auto is_note = [](const std::string& note) {
+    return note.starts_with("clocks: host node-b is 7.000 ms ahead");
+  };
+  EXPECT_TRUE(std::ranges::any_of(exported.run.notes, is_note));
+  for (const Slice& instant : exported.trace->instants) {
+    if (instant.ended_flows.empty()) continue;
+    // Sent at whole and half milliseconds of the first host, known to 1 us each, and as the clocks are.
+    const auto after = static_cast<double>(instant.begin / 1000 % 500);
+    EXPECT_NEAR(after, latency, latency + 10) << instant.begin;
+  }
+}
+
 TEST(Perfetto, HasNoArrowWhereTheCommunicatorIsNotKnownElsewhere) {
   WrittenRun written;
   written.write(

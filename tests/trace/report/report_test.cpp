@@ -63,6 +63,48 @@ TEST(Report, TimelineHasBubblesFillWorkAndWhenTheOtherRankBeganToSend) {
   EXPECT_EQ(parts[1][3], 400'000);
 }
 
+// Their wall clocks say the same, so by these the iteration would begin on the second host 7 ms after it has on the
+// first one. `answers`: messages come back, too.
+json data_of_two_hosts(bool answers) {
+  constexpr long ahead = 7000, latency = 40;
+  std::string other_header = test::header_line(1, 2);
+  other_header.replace(other_header.find("\"b1\""), 4, "\"b2\"");
+  other_header.replace(other_header.find("node-a"), 6, "node-b");
+  std::string here = test::header_line(0, 2) + test::communicator_line(0);
+  std::string there = other_header + test::communicator_line(1);
+  for (int k = 1; k <= 40; ++k) {
+    const long time = 1000L * k + 1000, answer = time + 500;
+    here += test::group_line(2 * k, "send", 1, k, time, time + latency);
+    there += test::group_line(2 * k, "receive", 0, k, time + ahead, time + ahead + latency);
+    if (!answers) continue;
+    here += test::group_line(2 * k + 1, "receive", 1, k, answer, answer + latency);
+    there += test::group_line(2 * k + 1, "send", 0, k, answer + ahead, answer + ahead + latency);
+  }
+  test::WrittenRun run;
+  run.write(0, here + test::iteration_line(1, 10'000, 11'000, 0));
+  run.write(1, there + test::iteration_line(1, 10'000 + ahead, 11'000 + ahead, 0));
+  return data_of(run.traces.path());
+}
+
+TEST(Report, HostsAreOnOneClockByTheirMessages) {
+  const json data = data_of_two_hosts(true);
+  EXPECT_NEAR(section(data, "timeline")["length"].get<double>(), 1e6, 50'000);
+  EXPECT_EQ(section(data, "timeline").dump().find("wall clock"), std::string::npos);
+  EXPECT_NE(section(data, "notes").dump().find("clocks: host node-b is 7.000 ms ahead of host node-a"),
+            std::string::npos);
+}
+
+TEST(Report, HostsWithoutMessagesBothWaysAreSaidToBeBesideEachOtherByWallClocks) {
+  const json data = data_of_two_hosts(false);
+  EXPECT_EQ(section(data, "timeline")["length"], 8'000'000);
+  for (const char* id : {"timeline", "notes"}) {
+    const std::string text = section(data, id).dump();
+    const std::size_t note = text.find("clocks: host node-b: messages with times went one way only");
+    ASSERT_NE(note, std::string::npos) << id;
+    EXPECT_EQ(text.find("went one way only", note + 60), std::string::npos) << id << ": once";
+  }
+}
+
 TEST(Report, WaitsNameTheRankThatWasWaitedFor) {
   const test::WrittenRun run;
   const json pairs = section(data_of(run.traces.path()), "waits")["pairs"]["table"]["rows"];
