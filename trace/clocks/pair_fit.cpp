@@ -219,7 +219,9 @@ class Fitter {
       is_first = false;
     }
     result.rate = length > 0 ? sum / length : 0;
-    result.rate_within = length > 0 ? half / length : most_rate;
+    // Before and behind this time the rate may be that of any part.
+    const double apart = std::max(result.most_rate - result.rate, result.rate - result.least_rate);
+    result.rate_within = length > 0 ? half / length + apart : most_rate;
   }
 
   // As the bounds of a block allow it at a time, also of another block: the highest and lowest offset, which are the

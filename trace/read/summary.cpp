@@ -111,7 +111,11 @@ void add_groups(GroupJoiner& joiner, const FileTotals& file, TraceClock clock, S
 
 HostClocks clocks_of(const std::vector<FileTotals>& files) {
   std::vector<TraceHeader> headers;
-  for (const FileTotals& file : files) headers.push_back(file.rank.header);
+  for (const FileTotals& file : files) {
+    headers.push_back(file.rank.header);  // that of the last segment; clocks begin with the first one
+    headers.back().started = file.started;
+    headers.back().wall_clock = file.begin;
+  }
   return host_clocks(headers);
 }
 
