@@ -177,6 +177,9 @@ TEST(Sentences, SayWhereTheFillJobWasRefused) {
   filled.totals.fill_units = 7;
   EXPECT_SAYS(run_of({refused, filled}),
               "(7 units, 0 of them wrong; the fill job was refused on rank 0 (no room)); its cost");
+  RankSummary other = refused;
+  other.refused.why = "no GPU";
+  EXPECT_SAYS(run_of({refused, other}), "refused on all ranks (no room, and other reasons).");
   refused.refused = {2, ""};
   EXPECT_SAYS(run_of({refused}), "Nothing was filled: fill jobs were refused on all ranks (no reason is recorded).\n");
 }

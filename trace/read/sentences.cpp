@@ -271,20 +271,22 @@ std::string price(const std::optional<SlowdownRecord>& slowdown) {
                    100 * slowdown->estimate, 100 * slowdown->low, 100 * slowdown->high);
 }
 
-// "the fill job was refused on rank 2 (no room)"; "": on none. The first reason stands for all.
+// "the fill job was refused on rank 2 (no room)"; "": on none. The notes have all reasons.
 std::string refusals(const RunSummary& run) {
   std::vector<std::string> names;
   std::string why;
+  bool is_only_reason = true;
   for (const RankSummary& rank : run.ranks) {
     if (rank.refused.jobs == 0) continue;
     if (names.empty()) why = rank.refused.why;
+    is_only_reason = is_only_reason && rank.refused.why == why;
     names.push_back(rank.name);
   }
   if (names.empty()) return "";
   const bool one = std::ranges::all_of(run.ranks, [](auto& rank) { return rank.refused.jobs < 2; });
   return std::string(one ? "the fill job was" : "fill jobs were") + " refused on " +
          (names.size() == run.ranks.size() ? "all ranks" : listed_ranks(names)) + " (" +
-         (why.empty() ? "no reason is recorded" : why) + ")";
+         (why.empty() ? "no reason is recorded" : why) + (is_only_reason ? "" : ", and other reasons") + ")";
 }
 
 std::string filling_sentence(const RunSummary& run) {
