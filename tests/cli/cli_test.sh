@@ -78,6 +78,9 @@ usage() {
   run "$weft" frobnicate
   expect_code 2
   expect_err "weft: error: 'frobnicate' is not a verb; 'weft --help' lists them"
+  run "$weft" $'summary\n\e[2J'
+  expect_code 2
+  expect_err "weft: error: 'summary\\\\x0a\\\\x1b\[2J' is not a verb; 'weft --help' lists them"
   run "$weft" help sumary
   expect_code 2
   expect_err "weft: error: 'sumary' is not a verb; did you mean summary[?]; 'weft --help' lists them"
@@ -87,6 +90,8 @@ usage() {
   run "$weft" run --flil x -- true
   expect_code 2
   expect_err "weft: error: '--flil' is not an option of 'weft run'; did you mean --fill[?]; see 'weft run --help'"
+  run "$weft" run --budget 2% -- true
+  expect_err "weft: error: '--budget' is not an option of 'weft run'; did you mean --slowdown-budget[?]; see 'weft run --help'"
   run "$weft" summary --jsn x
   expect_code 2
   expect_err "weft: error: '--jsn' is not an option of 'weft summary'; did you mean --json[?]; see 'weft summary --help'"
@@ -165,11 +170,36 @@ help() {
   run "$weft" --help
   [[ $(wc -l <<<"$out") -le 24 && $(wc -L <<<"$out") -le 80 ]] || fail "a screen for weft --help"
   run "$weft" help run
-  [[ $out == *"Advanced options"*"--slice DURATION"*"WEFT_SLICE: a duration from 10us to 100ms; default: 300us."* ]] || fail "advanced options, whole"
+  [[ $out == *"Advanced options"*"--slice DURATION"*"WEFT_SLICE: a duration from 10us to 100ms."*"Default: 300us."* ]] || fail "advanced options, whole"
   [[ $out == *" 1  "*" 2  "*" 126  "*" 127  "* ]] || fail "all exit codes of weft run"
   [[ $out != *--warned* && $out != *"--job "* ]] || fail "internal options"
   run "$weft" run --help
+  [[ $out == *"cap. [1GiB]"* && $out == *"an iteration. [1%]"* ]] || fail "defaults in brackets"
   [[ $out == *--slowdown-budget* && $out != *--slice* && $out == *" advanced options: weft help run" ]] || fail "stable options only"
+  # Words that are no command of the verb are refused, and none of them is run.
+  while read -r words; do
+    # shellcheck disable=SC2086  # words
+    run "$weft" help $words
+    expect_code 2
+    expect_out ""
+    expect_one_line
+    [[ ! -e was_run ]] || fail "weft help $words ran something"
+  done <<'WORDS'
+run -- touch was_run
+run touch was_run
+run --quiet -- touch was_run
+run --output -- touch was_run
+jobs foo
+jobs submit foo
+summary diff
+exit-codes foo
+WORDS
+  run "$weft" help jobs sumbit
+  expect_err "weft: error: 'sumbit' is not a command of 'weft jobs'; did you mean submit[?]; see 'weft jobs --help'"
+  run "$weft" help run extra
+  expect_err "weft: error: 'weft help run' takes no more words; 'extra' is one"
+  run "$weft" help exit-code
+  expect_err "weft: error: 'exit-code' is not a verb; did you mean exit-codes[?]; 'weft --help' lists them"
   # Behind a command its own help is meant.
   run "$weft" run -q -- echo --help --help-all
   expect_out "--help --help-all"

@@ -37,9 +37,13 @@ void add_unfilled_note(const RankSummary& rank, const std::string& label, std::v
 }
 
 // Lines that could not be read may be those of the bubbles, and have a note of their own.
+bool lacks_bubbles(const FileTotals& file) {
+  return file.missing_bubbles.lines > file.damage.unreadable.lines + file.damage.too_long.lines;
+}
+
 void add_missing_bubbles(const FileTotals& file, const std::string& label, std::vector<std::string>& notes) {
   const LineCount& missing = file.missing_bubbles;
-  if (missing.lines <= file.damage.unreadable.lines + file.damage.too_long.lines) return;
+  if (!lacks_bubbles(file)) return;
   const bool one = missing.lines == 1;
   notes.push_back(label + std::to_string(missing.lines) +
                   (one ? " bubble is missing, before " : " bubbles are missing, the first before ") +
@@ -93,6 +97,14 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
     notes.push_back(label + std::to_string(rank.totals.annotations_held_back) +
                     " annotations are lost: there were more than could be taken beside the events of the training");
   add_trust_notes(rank, notes);
+}
+
+// A last line that breaks off is one that cannot be read; without a summary it was to be expected.
+void add_lost_lines(const FileTotals& file, LostLines& lost) {
+  lost.unreadable += file.damage.unreadable.lines + (file.rank.complete ? file.damage.cut_off.lines : 0);
+  lost.too_long += file.damage.too_long.lines;
+  lost.bubbles += lacks_bubbles(file) ? file.missing_bubbles.lines : 0;
+  lost.broken_files += file.damage.error != 0 ? 1 : 0;
 }
 
 // Of each rank, in their order.
@@ -423,6 +435,17 @@ std::uint64_t missing_ranks(const RunSummary& run) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(missing, 0));
 }
 
+std::vector<std::string> names_of_missing_ranks(const RunSummary& run) {
+  constexpr std::uint64_t most_names = 8;
+  std::set<std::int64_t> there;
+  for (const RankSummary& rank : run.ranks) there.insert(rank.header.rank);
+  const std::uint64_t wanted = std::min(missing_ranks(run), most_names);
+  std::vector<std::string> names;
+  for (std::int64_t rank = 0; names.size() < wanted && rank < ranks_of_job(run); ++rank)
+    if (!there.contains(rank)) names.push_back(std::to_string(rank));
+  return names;
+}
+
 std::string listed_ranks(const std::vector<std::string>& names) {
   constexpr std::size_t most_names = 8;
   std::string list = "rank";
@@ -475,6 +498,7 @@ RunSummary summarize(const std::vector<FileTotals>& files, const std::vector<std
     const FileTotals& file = files[index];
     run.ranks.push_back(file.rank);
     add_notes(file, run.notes);
+    add_lost_lines(file, run.lost_lines);
     add_groups(joiner, file, hosts.traces[index], *places.emplace_back(std::make_unique<SlotPlaces>()), run.notes);
   }
   run.groups = joiner.result();
