@@ -22,14 +22,41 @@ Change change_of(const std::optional<Measured<HowFar>>& first, const std::option
   return change;
 }
 
-ComparedPart part_of(const std::string& name, const IterationNumbers& first, const IterationNumbers& second) {
+// Uncertain time may have been idle, of any cause. So an interval reaches farther by it; where it has zero for that
+// alone the change may be either way.
+void widen(Change& change, const Change& uncertain) {
+  if (!change.change) return;
+  const bool had_zero = change.change->has_zero();
+  const double before = uncertain.first.value_or(0), after = uncertain.second.value_or(0);
+  change.change->low -= before;
+  change.change->high += after;
+  if (had_zero || !change.change->has_zero()) return;
+  change.undecided = std::max(before, after);
+  change.change.reset();
+}
+
+// `parts`: one of so many, of which the one that changed most is picked.
+ComparedPart part_of(const std::string& name, const IterationNumbers& first, const IterationNumbers& second,
+                     std::size_t parts = 1) {
   ComparedPart part;
   part.name = name;
   part.length = change_of(first.length, second.length, relative_change);
-  part.idle = change_of(first.idle, second.idle, difference);
-  part.uncertain = change_of(first.uncertain, second.uncertain, difference);
+  const auto shares = [](const Known& before, const Known& after) { return difference(before, after); };
+  part.uncertain = change_of(first.uncertain, second.uncertain, shares);
+  const auto share = [&](const auto& before, const auto& after) {
+    Change change = change_of(before, after, shares);
+    widen(change, part.uncertain);
+    return change;
+  };
+  Change picked = change_of(first.idle, second.idle, [parts](const Known& before, const Known& after) {
+    return difference(before, after, parts);
+  });
+  widen(picked, part.uncertain);
+  part.idle_differs = picked.change && !picked.change->has_zero();
+  part.idle = share(first.idle, second.idle);
+  part.of_no_cause = share(first.of_no_cause, second.of_no_cause);
   for (std::size_t cause = 0; cause < part.by_cause.size(); ++cause)
-    part.by_cause[cause] = change_of(first.by_cause[cause], second.by_cause[cause], difference);
+    part.by_cause[cause] = share(first.by_cause[cause], second.by_cause[cause]);
   return part;
 }
 
@@ -103,6 +130,13 @@ void note_drift(std::vector<std::string>& notes, const char* name, const Iterati
                   formatted("%+.1f %%); the interval of the change is wider for that", 100 * numbers.drift->high));
 }
 
+void note_few(std::vector<std::string>& notes, const char* name, const ComparedRun& run) {
+  if (run.all.held_by_two > most_held_by_two)
+    notes.push_back(formatted("%s: two iterations take %.1f %% of all the time more than usual ones: ", name,
+                              100 * run.all.held_by_two) +
+                    "how shares of the time differ is unknown");
+}
+
 void note_iterations(std::vector<std::string>& notes, const char* name, const ComparedRun& run) {
   if (run.all.iterations < fewest_values)
     notes.push_back(
@@ -125,7 +159,8 @@ std::vector<ComparedPart> ranks_of(const ComparedRun& first, const ComparedRun& 
   }
   for (const auto& [rank, index] : *before)
     if (const auto found = after->find(rank); found != after->end())
-      parts.push_back(part_of("rank " + std::to_string(rank), first.ranks[index], second.ranks[found->second]));
+      parts.push_back(
+          part_of("rank " + std::to_string(rank), first.ranks[index], second.ranks[found->second], before->size()));
   return parts;
 }
 
@@ -138,23 +173,25 @@ std::vector<ComparedPart> stages_of(const ComparedRun& first, const ComparedRun&
     std::vector<std::string> names;
     for (const RankSummary& rank : second.summary.ranks)
       if (rank.stage && rank.stage->stage == stage) names.push_back(rank.name);
-    parts.push_back(part_of(formatted("stage %d (", stage) + listed_ranks(names) + ")", numbers, found->second));
+    parts.push_back(part_of(formatted("stage %d (", stage) + listed_ranks(names) + ")", numbers, found->second,
+                            first.stages.size()));
   }
   return parts.size() == second.stages.size() ? parts : std::vector<ComparedPart>{};
 }
 
 // Iterations with other groups are other work.
-void note_other_groups(std::vector<std::string>& notes, const ComparedRun& first, const ComparedRun& second) {
+bool note_other_groups(std::vector<std::string>& notes, const ComparedRun& first, const ComparedRun& second) {
   const auto before = rank_numbers(first.summary), after = rank_numbers(second.summary);
-  if (!before || !after) return;
+  if (!before || !after) return false;
   for (const auto& [rank, index] : *before) {
     const auto found = after->find(rank);
     if (found == after->end() || first.groups[index] == second.groups[found->second]) continue;
     notes.push_back(formatted("other work in an iteration: rank %lld has %u groups in most of A's, %u in most of B's; ",
                               static_cast<long long>(rank), first.groups[index], second.groups[found->second]) +
                     "the times are not of the same thing");
-    return;
+    return true;
   }
+  return false;
 }
 
 bool are_the_same(const RunSummary& first, const RunSummary& second) {
@@ -172,6 +209,7 @@ RunComparison compare_runs(const ComparedRun& first, const ComparedRun& second) 
   if (are_the_same(first.summary, second.summary)) throw std::runtime_error("A and B are traces of the same run");
   RunComparison comparison;
   std::vector<std::string>& notes = comparison.notes;
+  bool has_other_groups = false;
   comparison.all = part_of("", first.all, second.all);
   const std::size_t before = first.summary.ranks.size(), after = second.summary.ranks.size();
   const auto shape_before = shape_of(first.summary), shape_after = shape_of(second.summary);
@@ -184,15 +222,23 @@ RunComparison compare_runs(const ComparedRun& first, const ComparedRun& second) 
   if (before == after) {
     comparison.ranks = ranks_of(first, second, notes);
     if (shape_before == shape_after) comparison.stages = stages_of(first, second);
-    if (shape_before == shape_after && comparison.stages.empty())
-      notes.push_back("not all stages are known: nothing is compared by stage");
-    note_other_groups(notes, first, second);
+    has_other_groups = note_other_groups(notes, first, second);
   }
+  comparison.other_work = before != after || shape_before != shape_after || has_other_groups;
   note_headers(notes, first, second);
+  for (const auto& [name, run] : {std::pair{"A", &first}, std::pair{"B", &second}}) {
+    for (const std::string& loss : run->losses) notes.push_back(std::string(name) + ": " + loss);
+    note_few(notes, name, *run);
+  }
+  comparison.cautions = notes.size();
+  if (before == after && shape_before == shape_after && comparison.stages.empty())
+    notes.push_back("not all stages are known: nothing is compared by stage");
   note_iterations(notes, "A", first);
   note_iterations(notes, "B", second);
   for (const auto& [name, run] : {std::pair{"A", &first}, std::pair{"B", &second}})
-    for (const std::string& note : run->summary.notes) notes.push_back(std::string(name) + ": " + note);
+    for (const std::string& note : run->summary.notes)
+      if (note.find("its trace has reached WEFT_TRACE_LIMIT") == std::string::npos)  // of the losses above
+        notes.push_back(std::string(name) + ": " + note);
   return comparison;
 }
 

@@ -31,6 +31,7 @@ std::string interval_text(const Interval& interval, const Unit& unit) {
 }
 
 std::string change_text(const Change& change, const Unit& unit) {
+  if (change.undecided) return formatted("unknown: for %.1f %% nobody could tell", 100 * *change.undecided);
   if (!change.change) return "unknown";
   const Interval& found = *change.change;
   if (found.has_zero()) return formatted("no difference seen: at most %.2f %s", 100 * found.farthest(), unit.of_change);
@@ -57,6 +58,10 @@ std::string length_sentence(const Change& length) {
 std::string idle_sentence(const Change& idle) {
   const std::string values =
       value_text(idle.second, share_unit) + " in B and " + value_text(idle.first, share_unit) + " in A";
+  if (idle.undecided)
+    return formatted("Whether the GPUs are idle for longer is unknown: for %.1f %% of the time nobody could tell; ",
+                     100 * *idle.undecided) +
+           values + ".";
   if (!idle.change) return "Whether the GPUs are idle for longer is unknown: " + values + ", with no interval.";
   const std::string interval = " (95 % interval " + interval_text(*idle.change, share_unit) + ").";
   if (idle.change->has_zero())
@@ -70,7 +75,7 @@ std::string idle_sentence(const Change& idle) {
 std::string part_sentence(const std::vector<ComparedPart>& parts) {
   const ComparedPart* most = nullptr;
   for (const ComparedPart& part : parts) {
-    if (!part.idle.change || part.idle.change->has_zero()) continue;
+    if (!part.idle_differs || !part.idle.change) continue;
     if (most == nullptr || std::abs(part.idle.change->value) > std::abs(most->idle.change->value)) most = &part;
   }
   if (most == nullptr) return "";
@@ -97,6 +102,9 @@ std::string table(const ComparedPart& all) {
   for (std::size_t cause = 0; cause < cause_names.size(); ++cause)
     if (std::max(all.by_cause[cause].first.value_or(0), all.by_cause[cause].second.value_or(0)) >= least_shown)
       text += row(std::string("  ") + cause_names[cause], all.by_cause[cause], share_unit);
+  const double left =
+      std::max(std::abs(all.of_no_cause.first.value_or(0)), std::abs(all.of_no_cause.second.value_or(0)));
+  if (left >= least_shown) text += row("  not recorded", all.of_no_cause, share_unit);
   return text + row("uncertain", all.uncertain, share_unit);
 }
 
@@ -146,6 +154,7 @@ ordered_json to_json(const ComparedPart& part) {
   json["iteration_time"] = to_json(part.length);
   json["idle_share"] = to_json(part.idle);
   json["idle_share_by_cause"] = causes;
+  json["idle_share_cause_not_recorded"] = to_json(part.of_no_cause);
   json["uncertain_share"] = to_json(part.uncertain);
   return json;
 }
@@ -168,15 +177,17 @@ ordered_json to_json(const ComparedRun& run) {
 }  // namespace
 
 std::string to_text(const RunComparison& comparison, const ComparedRun& first, const ComparedRun& second) {
-  std::string text = about("A", first) + about("B", second) + "\n" + length_sentence(comparison.all.length) + "\n" +
-                     idle_sentence(comparison.all.idle) + "\n" +
-                     part_sentence(comparison.stages.empty() ? comparison.ranks : comparison.stages) + "\n" +
-                     table(comparison.all) + parts_table("by stage", comparison.stages) +
-                     parts_table("by rank", comparison.ranks);
+  std::string text = about("A", first) + about("B", second) + "\n", below;
+  for (std::size_t i = 0; i < comparison.notes.size(); ++i)
+    (i < comparison.cautions ? text : below) += "note: " + comparison.notes[i] + "\n";
+  if (comparison.cautions > 0) text += "\n";
+  if (comparison.other_work) text += "An iteration of B is other work than one of A. ";
+  text += length_sentence(comparison.all.length) + "\n" + idle_sentence(comparison.all.idle) + "\n" +
+          part_sentence(comparison.stages.empty() ? comparison.ranks : comparison.stages) + "\n" +
+          table(comparison.all) + parts_table("by stage", comparison.stages) + parts_table("by rank", comparison.ranks);
   text +=
       "\nthe intervals hold for these two runs; the same program may differ by more from run to run (docs/diff.md)\n";
-  for (const std::string& note : comparison.notes) text += "note: " + note + "\n";
-  return text;
+  return text + below;
 }
 
 std::string to_json(const RunComparison& comparison, const ComparedRun& first, const ComparedRun& second) {

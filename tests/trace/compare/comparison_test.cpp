@@ -26,7 +26,10 @@ struct Written {
   double drift = 0;  // of the length, over the run
   int headers = 1;   // the communicators are opened anew, and iterations counted anew
   bool measured = true;
-  bool has_groups = false;  // those of 1F1B
+  bool has_groups = false;                  // those of 1F1B
+  int summary_of = 0;                       // there is a summary line with so many iterations
+  bool limited = false, uncertain = false;  // half of the time nobody could tell
+  int without_bubbles = 0;                  // each so manieth iteration has none, and records were dropped
 };
 
 constexpr int microbatches = 4;
@@ -82,6 +85,7 @@ void write_run(const TemporaryDirectory& directory, const Written& run) {
         const auto half =
             static_cast<std::int64_t>(static_cast<double>(length) * (rank == 1 ? run.idle_of_rank_1 : run.idle) / 2);
         for (const char* const cause : {"receive", "collective"}) {
+          if (run.without_bubbles > 0 && number % run.without_bubbles == 0) continue;
           const std::int64_t opened = now + (cause[0] == 'r' ? 0 : length / 2);
           out << R"({"type": "bubble", "device": 0, "time": )" << opened + half << R"(, "id": )" << ++bubble
               << R"(, "opened": )" << opened << R"(, "closed": )" << opened + half << R"(, "cause": ")" << cause
@@ -91,10 +95,18 @@ void write_run(const TemporaryDirectory& directory, const Written& run) {
         out << R"({"type": "iteration", "device": 0, "time": )" << now + length << R"(, "number": )" << number
             << R"(, "started": )" << now << R"(, "ended": )" << now + length << R"(, "groups": )"
             << (run.has_groups ? groups_of(rank, run.ranks) : run.groups) << R"(, "idle": )"
-            << (run.measured ? std::to_string(2 * half) : "null") << "}\n";
+            << (run.measured ? std::to_string(2 * half) : "null") << R"(, "uncertain": )"
+            << (run.uncertain ? length / 2 : 0) << "}\n";
         now += length;
       }
     }
+    if (run.limited)
+      out << R"({"type": "limit", "device": 0, "time": )" << now << R"(, "limit": 1048576})"
+          << "\n";
+    if (run.summary_of > 0)
+      out << R"({"type": "summary", "rank": )" << rank << R"(, "device": 0, "window_begin": 1000000, "window_end": )"
+          << now << R"(, "iterations": )" << run.summary_of << R"(, "bubbles": )" << bubble << R"(, "idle": 1)"
+          << R"(, "dropped_records": )" << (run.without_bubbles > 0 ? 40 : 0) << "}\n";
   }
 }
 
@@ -212,6 +224,43 @@ TEST(Comparison, SaysWhatElseDiffers) {
   EXPECT_TRUE(both.has_note("other mode: A has observe, B has fill"));
   const Compared alike({}, {.start_id = 2});
   EXPECT_FALSE(alike.has_note("other "));
+}
+
+TEST(Comparison, OfACutTraceNothingIsSaidOfTheWholeRun) {
+  const Compared both({}, {.iterations = 40, .start_id = 2, .summary_of = 200, .limited = true});
+  EXPECT_FALSE(both.comparison.all.length.change);
+  EXPECT_FALSE(both.comparison.all.idle.change);
+  EXPECT_FALSE(both.comparison.ranks[1].idle.change);
+  EXPECT_TRUE(both.has_note("B: rank 0: only iterations 1 to 40 of 200 are in the trace (WEFT_TRACE_LIMIT)"));
+  EXPECT_FALSE(both.has_note("other numbers"));
+  EXPECT_LT(both.text().find("only iterations 1 to 40"), both.text().find("Whether iterations take longer is unknown"));
+}
+
+TEST(Comparison, IdleTimeIsThatOfTheIterationsAndNotOfTheBubblesThatAreLeft) {
+  const Compared both({}, {.start_id = 2, .summary_of = 60, .without_bubbles = 3});
+  const ComparedPart& all = both.comparison.all;
+  EXPECT_NEAR(*all.idle.second, 0.2, 1e-6);
+  EXPECT_TRUE(all.idle.change && all.idle.change->has_zero());
+  EXPECT_NEAR(*all.of_no_cause.second, 0.2 / 3, 1e-3);
+  EXPECT_FALSE(all.of_no_cause.change);
+  EXPECT_FALSE(all.by_cause[static_cast<std::size_t>(Cause::receive)].change);
+  EXPECT_TRUE(both.has_note("B: rank 0: records were dropped, or lines are lost or cannot be read: changes by cause"));
+}
+
+TEST(Comparison, UncertainTimeMayTurnTheSign) {
+  const Compared both({}, {.idle = 0.1, .idle_of_rank_1 = 0.1, .start_id = 2, .uncertain = true});
+  EXPECT_FALSE(both.comparison.all.idle.change);
+  EXPECT_NE(
+      both.text().find("Whether the GPUs are idle for longer is unknown: for 50.0 % of the time nobody could tell"),
+      std::string::npos)
+      << both.text();
+  EXPECT_EQ(both.text().find("has changed most"), std::string::npos) << both.text();
+}
+
+TEST(Comparison, OtherWorkIsSaidFirst) {
+  const Compared both({}, {.groups = 20, .start_id = 2});
+  EXPECT_LT(both.text().find("note: other work"),
+            both.text().find("\nAn iteration of B is other work than one of A. "));
 }
 
 TEST(Comparison, SaysThatARunDrifts) {
