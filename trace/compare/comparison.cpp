@@ -41,6 +41,7 @@ ComparedPart part_of(const std::string& name, const IterationNumbers& first, con
   ComparedPart part;
   part.name = name;
   part.length = change_of(first.length, second.length, relative_change);
+  part.mean = change_of(first.mean, second.mean, relative_change);
   const auto shares = [](const Known& before, const Known& after) { return difference(before, after); };
   part.uncertain = change_of(first.uncertain, second.uncertain, shares);
   const auto share = [&](const auto& before, const auto& after) {
@@ -139,8 +140,8 @@ void note_few(std::vector<std::string>& notes, const char* name, const ComparedR
 
 void note_iterations(std::vector<std::string>& notes, const char* name, const ComparedRun& run) {
   if (run.all.iterations < fewest_values)
-    notes.push_back(
-        formatted("%s has %zu iterations: %zu are needed for an interval", name, run.all.iterations, fewest_values));
+    notes.push_back(formatted("%s has %zu iteration%s: %zu are needed for an interval", name, run.all.iterations,
+                              run.all.iterations == 1 ? "" : "s", fewest_values));
   if (run.limited)
     notes.push_back(std::string(name) +
                     formatted(": only the first %zu iterations were compared", IterationTable::most_iterations));
@@ -194,11 +195,19 @@ bool note_other_groups(std::vector<std::string>& notes, const ComparedRun& first
   return false;
 }
 
+// Traces of older versions do not tell when their process was started.
+bool written_at_once(const TraceHeader& left, const TraceHeader& right) {
+  const bool has_clock = left.wall_clock > Duration{};  // without one nothing tells them apart, and nothing is the same
+  return has_clock && left.rank == right.rank && left.device == right.device && left.started == right.started &&
+         left.wall_clock == right.wall_clock && left.boot == right.boot;
+}
+
 bool are_the_same(const RunSummary& first, const RunSummary& second) {
   for (const RankSummary& left : first.ranks)
     for (const RankSummary& right : second.ranks)
-      if (left.header.start_id != 0 && left.header.start_id == right.header.start_id &&
-          left.header.process == right.header.process && left.header.host == right.header.host)
+      if (left.header.process == right.header.process && left.header.host == right.header.host &&
+          left.header.start_id == right.header.start_id &&
+          (left.header.start_id != 0 || written_at_once(left.header, right.header)))
         return true;
   return false;
 }

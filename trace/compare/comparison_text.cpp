@@ -46,13 +46,25 @@ std::string by_how_much(const Interval& found, const Unit& unit, const char* mor
 std::string length_sentence(const Change& length) {
   const std::string values =
       value_text(length.second, length_unit) + " in B and " + value_text(length.first, length_unit) + " in A";
-  if (!length.change) return "Whether iterations take longer is unknown: " + values + ", with no interval.";
+  if (!length.change) return "Whether the median iteration takes longer is unknown: " + values + ", with no interval.";
   const std::string interval = " (95 % interval " + interval_text(*length.change, length_unit) + ").";
   if (length.change->has_zero())
-    return formatted("Iteration time: no difference seen, at most %.2f %%; ", 100 * length.change->farthest()) +
+    return formatted("The median iteration: no difference seen, at most %.2f %%; ", 100 * length.change->farthest()) +
            values + interval;
-  return "Iterations of B take " + by_how_much(*length.change, length_unit, "longer", "less") + ": " + values +
-         interval;
+  return "The median iteration of B takes " + by_how_much(*length.change, length_unit, "longer", "less") + ": " +
+         values + interval;
+}
+
+// "": the mean says the same as the median.
+std::string mean_sentence(const ComparedPart& all) {
+  constexpr double alike = 0.02;
+  if (!all.length.first || !all.length.second || !all.mean.first || !all.mean.second) return "";
+  const double median = *all.length.second / *all.length.first - 1, mean = *all.mean.second / *all.mean.first - 1;
+  const bool other_sign = all.length.change && !all.length.change->has_zero() && median * mean < 0;
+  if (!other_sign && std::abs(mean - median) <= alike) return "";
+  const bool unsure = !all.mean.change || all.mean.change->has_zero();
+  return formatted(" But the mean iteration takes %.2f %% ", 100 * std::abs(mean)) + (mean > 0 ? "longer" : "less") +
+         (unsure ? ", which may be chance: some iterations are much longer than others." : ".");
 }
 
 std::string idle_sentence(const Change& idle) {
@@ -86,7 +98,8 @@ std::string part_sentence(const std::vector<ComparedPart>& parts) {
 std::string about(const char* name, const ComparedRun& run) {
   const TraceHeader& header = run.summary.ranks.front().header;
   return std::string(name) + "  " + printable(run.place) +
-         formatted(": %zu ranks, %zu iterations, Weft ", run.summary.ranks.size(), run.all.iterations) +
+         formatted(": %zu rank%s, %zu iteration%s, Weft ", run.summary.ranks.size(),
+                   run.summary.ranks.size() == 1 ? "" : "s", run.all.iterations, run.all.iterations == 1 ? "" : "s") +
          printable(header.weft) + "\n";
 }
 
@@ -98,7 +111,8 @@ std::string row(const std::string& name, const Change& change, const Unit& unit)
 
 std::string table(const ComparedPart& all) {
   std::string text = formatted("%-16s %14s %14s   %s\n", "of all ranks", "A", "B", "change (95 % interval)");
-  text += row("iteration time", all.length, length_unit) + row("idle", all.idle, share_unit);
+  text += row("median iteration", all.length, length_unit) + row("mean iteration", all.mean, length_unit) +
+          row("idle", all.idle, share_unit);
   for (std::size_t cause = 0; cause < cause_names.size(); ++cause)
     if (std::max(all.by_cause[cause].first.value_or(0), all.by_cause[cause].second.value_or(0)) >= least_shown)
       text += row(std::string("  ") + cause_names[cause], all.by_cause[cause], share_unit);
@@ -126,7 +140,7 @@ std::string parts_table(const char* title, std::vector<ComparedPart> parts) {
     return name + std::string(width - name.size(), ' ') + "   " + formatted("%-40s", first.c_str()) + " " + second +
            "\n";
   };
-  std::string text = "\n" + line(title, "iteration time", "idle");
+  std::string text = "\n" + line(title, "median iteration", "idle");
   for (const ComparedPart& part : parts)
     text += line(part.name, change_text(part.length, length_unit), change_text(part.idle, share_unit));
   if (all > most_rows)
@@ -152,6 +166,7 @@ ordered_json to_json(const ComparedPart& part) {
     causes[cause_names[cause]] = to_json(part.by_cause[cause]);
   if (!part.name.empty()) json["name"] = part.name;
   json["iteration_time"] = to_json(part.length);
+  json["mean_iteration"] = to_json(part.mean);
   json["idle_share"] = to_json(part.idle);
   json["idle_share_by_cause"] = causes;
   json["idle_share_cause_not_recorded"] = to_json(part.of_no_cause);
@@ -182,7 +197,8 @@ std::string to_text(const RunComparison& comparison, const ComparedRun& first, c
     (i < comparison.cautions ? text : below) += "note: " + comparison.notes[i] + "\n";
   if (comparison.cautions > 0) text += "\n";
   if (comparison.other_work) text += "An iteration of B is other work than one of A. ";
-  text += length_sentence(comparison.all.length) + "\n" + idle_sentence(comparison.all.idle) + "\n" +
+  text += length_sentence(comparison.all.length) + mean_sentence(comparison.all) + "\n" +
+          idle_sentence(comparison.all.idle) + "\n" +
           part_sentence(comparison.stages.empty() ? comparison.ranks : comparison.stages) + "\n" +
           table(comparison.all) + parts_table("by stage", comparison.stages) + parts_table("by rank", comparison.ranks);
   text +=
