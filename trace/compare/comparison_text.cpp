@@ -30,17 +30,28 @@ std::string interval_text(const Interval& interval, const Unit& unit) {
   return formatted("%+.2f to %+.2f %s", 100 * interval.low, 100 * interval.high, unit.of_change);
 }
 
+// Of less than it shows no digit is shown.
+std::string size_text(double size, const Unit& unit) {
+  constexpr double least = 5e-5;
+  if (size < least) return std::string("less than 0.01 ") + unit.of_change;
+  return formatted("%.2f %s", 100 * size, unit.of_change);
+}
+
+std::string at_most(const Interval& found, const Unit& unit) {
+  return (found.farthest() < 5e-5 ? "" : "at most ") + size_text(found.farthest(), unit);
+}
+
 std::string change_text(const Change& change, const Unit& unit) {
   if (change.undecided) return formatted("unknown: for %.1f %% nobody could tell", 100 * *change.undecided);
   if (!change.change) return "unknown";
   const Interval& found = *change.change;
-  if (found.has_zero()) return formatted("no difference seen: at most %.2f %s", 100 * found.farthest(), unit.of_change);
+  if (found.has_zero()) return "no difference seen: " + at_most(found, unit);
   return formatted("%+.2f %s (%+.2f to %+.2f)", 100 * found.value, unit.of_change, 100 * found.low, 100 * found.high);
 }
 
 // "4.05 % longer", "2.20 points more"
 std::string by_how_much(const Interval& found, const Unit& unit, const char* more, const char* less) {
-  return formatted("%.2f %s ", 100 * std::abs(found.value), unit.of_change) + (found.value > 0 ? more : less);
+  return size_text(std::abs(found.value), unit) + " " + (found.value > 0 ? more : less);
 }
 
 std::string length_sentence(const Change& length) {
@@ -49,8 +60,8 @@ std::string length_sentence(const Change& length) {
   if (!length.change) return "Whether the median iteration takes longer is unknown: " + values + ", with no interval.";
   const std::string interval = " (95 % interval " + interval_text(*length.change, length_unit) + ").";
   if (length.change->has_zero())
-    return formatted("The median iteration: no difference seen, at most %.2f %%; ", 100 * length.change->farthest()) +
-           values + interval;
+    return "The median iteration: no difference seen, " + at_most(*length.change, length_unit) + "; " + values +
+           interval;
   return "The median iteration of B takes " + by_how_much(*length.change, length_unit, "longer", "less") + ": " +
          values + interval;
 }
@@ -77,8 +88,7 @@ std::string idle_sentence(const Change& idle) {
   if (!idle.change) return "Whether the GPUs are idle for longer is unknown: " + values + ", with no interval.";
   const std::string interval = " (95 % interval " + interval_text(*idle.change, share_unit) + ").";
   if (idle.change->has_zero())
-    return formatted("Idle time: no difference seen, at most %.2f points; ", 100 * idle.change->farthest()) + values +
-           interval;
+    return "Idle time: no difference seen, " + at_most(*idle.change, share_unit) + "; " + values + interval;
   return "The GPUs of B are idle for " + by_how_much(*idle.change, share_unit, "more", "less") +
          " of the time: " + values + interval;
 }

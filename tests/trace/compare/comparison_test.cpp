@@ -27,6 +27,7 @@ struct Written {
   int headers = 1;   // the communicators are opened anew, and iterations counted anew
   bool measured = true;
   bool has_groups = false;                  // those of 1F1B
+  int silent_rank = -1, short_rank = -1;    // that one has no iterations, or half of them
   int longer_every = 0;                     // each so manieth iteration takes twice as long
   int summary_of = 0;                       // there is a summary line with so many iterations
   bool limited = false, uncertain = false;  // half of the time nobody could tell
@@ -80,7 +81,8 @@ void write_run(const TemporaryDirectory& directory, const Written& run) {
             << rank << R"(, "ranks": )" << run.ranks << R"(, "id": "00000000000000aa", "name": ""})"
             << "\n";
       bubble = 0;
-      for (int number = 1; number <= run.iterations / run.headers; ++number) {
+      const int share = rank == run.silent_rank ? 0 : rank == run.short_rank ? run.iterations / 2 : run.iterations;
+      for (int number = 1; number <= share / run.headers; ++number) {
         const double grown = 1 + run.drift * number / run.iterations + run.jitter * normal(random) +
                              (run.longer_every > 0 && number % run.longer_every == 0 ? 1 : 0);
         const auto length = static_cast<std::int64_t>(1e6 * run.milliseconds * grown);
@@ -143,7 +145,8 @@ TEST(Comparison, FindsByHowMuchIterationsAreLonger) {
   EXPECT_FALSE(length.change->has_zero());
   EXPECT_NE(both.text().find("The median iteration of B takes "), std::string::npos) << both.text();
   EXPECT_NE(both.text().find(" % longer: "), std::string::npos) << both.text();
-  EXPECT_NE(both.text().find("Idle time: no difference seen, at most "), std::string::npos) << both.text();
+  EXPECT_NE(both.text().find("Idle time: no difference seen, less than 0.01 points; "), std::string::npos)
+      << both.text();
 }
 
 TEST(Comparison, SaysHowLargeADifferenceMayBeAtMost) {
@@ -178,6 +181,22 @@ TEST(Comparison, FindsIdleTimeByStage) {
   EXPECT_NEAR(both.comparison.stages[1].idle.change->value, -0.1, 1e-6);
   EXPECT_NE(both.text().find("The idle time of stage 1 (rank 1) has changed most: by -10.00 points"), std::string::npos)
       << both.text();
+}
+
+TEST(Comparison, OfARankThatOneRunLacksNothingIsSaidOverAllRanks) {
+  const Compared both({.ranks = 3}, {.ranks = 3, .start_id = 2, .silent_rank = 1});
+  EXPECT_FALSE(both.comparison.all.length.change);
+  EXPECT_FALSE(both.comparison.all.idle.change);
+  EXPECT_TRUE(both.comparison.ranks[0].idle.change);
+  EXPECT_TRUE(both.has_note("rank 1 of A left no iteration in B: changes over all ranks are unknown"));
+  EXPECT_FALSE(both.has_note("other work"));
+}
+
+TEST(Comparison, OfRanksThatDisagreeAboutIterationsThereIsNoChangeOfTime) {
+  const Compared both({}, {.start_id = 2, .short_rank = 1});
+  EXPECT_FALSE(both.comparison.all.length.change);
+  EXPECT_TRUE(both.comparison.all.idle.change);
+  EXPECT_TRUE(both.has_note("the ranks of B disagree about the number of iterations"));
 }
 
 TEST(Comparison, OfOtherStagesNothingIsComparedByStage) {
