@@ -299,7 +299,7 @@ diff_runs() {
   run "$weft" diff usual longer
   expect_code 0
   expect_err ""
-  [[ $out == "A  usual: 4 ranks, "*"B  longer: 4 ranks, "*"Iterations of B take "*" % longer: "*"by rank"*"rank 3"* ]] || fail "the text"
+  [[ $out == "A  usual: 4 ranks, "*"B  longer: 4 ranks, "*"The median iteration of B takes "*" % longer: "*"by rank"*"rank 3"* ]] || fail "the text"
   [[ $out != *"note: other"* ]] || fail "nothing else differs"
   run "$weft" diff usual longer --json
   expect_code 0
@@ -318,7 +318,7 @@ for keys in (found, found["a"], found["all"], found["by_rank"][0], change):
 PYTHON
   run "$weft" diff usual again
   expect_code 0
-  [[ $out == *"Iteration time: no difference seen, at most "*" (95 % interval -"* ]] || fail "no difference"
+  [[ $out == *"The median iteration: no difference seen, at most "*" (95 % interval -"* ]] || fail "no difference"
   run "$weft" diff usual wider
   expect_code 0
   [[ $out == *"note: other number of ranks: 4 in A, 8 in B; nothing is compared by stage or rank"*"other work than"* && $out != *"by rank"* ]] || fail "other ranks"
@@ -328,7 +328,7 @@ PYTHON
   run "$weft" simulate --observe --iterations 12 --output brief
   run "$weft" diff usual brief
   expect_code 0
-  [[ $out == *"Whether iterations take longer is unknown: "*"note: B has "*" iterations: 30 are needed for an interval"* ]] || fail "few iterations"
+  [[ $out == *"Whether the median iteration takes longer is unknown: "*"note: B has "*" iterations: 30 are needed for an interval"* ]] || fail "few iterations"
   run "$weft" diff usual missing
   expect_code 1
   expect_err "weft: error: missing does not exist: *"

@@ -24,7 +24,7 @@ struct Change {
 struct ComparedPart {
   std::string name;           // "stage 1 (rank 1, 5)", "rank 3"; "" of all ranks
   bool idle_differs = false;  // also as one of all parts, of which the largest is picked
-  Change length, idle, uncertain, of_no_cause;
+  Change length, mean, idle, uncertain, of_no_cause;
   std::array<Change, cause_names.size()> by_cause;
 };
 

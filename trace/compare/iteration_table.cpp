@@ -36,6 +36,7 @@ void forget_how_far_by_cause(IterationNumbers& numbers) {
 
 void forget_how_far(IterationNumbers& numbers) {
   if (numbers.length) numbers.length->known.reset();
+  if (numbers.mean) numbers.mean->known.reset();
   if (numbers.idle) numbers.idle->known.reset();
   if (numbers.uncertain) numbers.uncertain->known.reset();
   numbers.drift.reset();
@@ -84,6 +85,8 @@ IterationNumbers IterationTable::numbers() const {
   std::vector<double> sorted = lengths;
   std::ranges::sort(sorted);
   numbers.length = MeasuredLength{quantile(sorted, 0.5), known_median(lengths)};
+  numbers.mean = MeasuredLength{
+      std::accumulate(lengths.begin(), lengths.end(), 0.0) / static_cast<double>(lengths.size()), known_mean(lengths)};
   numbers.idle = share_of(idle, watched);
   numbers.uncertain = share_of(uncertain, watched);
   numbers.of_no_cause = share_of(of_no_cause, watched);

@@ -45,6 +45,7 @@ struct IterationNumbers {
   std::size_t iterations = 0;
   // The mean over ranks of each iteration; the median of those. Nothing: there are none.
   std::optional<MeasuredLength> length;
+  std::optional<MeasuredLength> mean;  // likewise, the time of all of them by their number
   // Shares of the time. Nothing: bubbles were not measured.
   std::optional<MeasuredShare> idle, uncertain, of_no_cause;  // of no cause: that bubbles do not account for
   std::array<std::optional<MeasuredShare>, cause_names.size()> by_cause;

@@ -77,9 +77,9 @@ Known known_from(double value, std::span<const double> blocks) {
   const auto count = static_cast<double>(blocks.size());
   double squares = 0;
   for (const double block : blocks) squares += (block - average) * (block - average);
-  const double alike = std::min((1 + rho) / (1 - rho), count / 2), independent = count / alike;
+  const double alike = std::min((1 + rho) / (1 - rho), count / 4), independent = count / alike;
   const double variance = squares / (count - alike);
-  return {value, std::sqrt(variance / independent), std::max(independent - 1, 1.0)};
+  return {value, std::sqrt(variance / independent), independent - 1};
 }
 
 // The share of the values below the median is a half, and known as far as the blocks agree on it. That share, less and
@@ -99,6 +99,15 @@ std::optional<KnownWithin> known_median(std::span<const double> values) {
   const Known half = known_from(0.5, shares);
   const double reach = student_quantile(half.freedom) * half.error;
   return KnownWithin{median, quantile(sorted, 0.5 - reach), quantile(sorted, 0.5 + reach)};
+}
+
+std::optional<KnownWithin> known_mean(std::span<const double> values) {
+  if (held_by_two(values) > most_held_by_two) return std::nullopt;
+  const auto mean = known_share(values, std::vector<double>(values.size(), 1.0));
+  if (!mean) return std::nullopt;
+  const double reach = student_quantile(mean->freedom) * mean->error;
+  if (reach >= mean->value) return std::nullopt;
+  return KnownWithin{mean->value, mean->value - reach, mean->value + reach};
 }
 
 double held_by_two(std::span<const double> values) {

@@ -46,6 +46,9 @@ Known known_from(double value, std::span<const double> blocks);
 // Of values in their order. Nothing: there are too few.
 std::optional<KnownWithin> known_median(std::span<const double> values);
 
+// Likewise. Nothing also where two values hold too much of the sum, or it is hardly known at all.
+std::optional<KnownWithin> known_mean(std::span<const double> values);
+
 // How much of the sum the two largest values have beyond two usual ones.
 double held_by_two(std::span<const double> values);
 inline constexpr double most_held_by_two = 0.05;  // where two values hold more, a share is known no better than they
