@@ -255,10 +255,6 @@ void print_table(const Wanted& wanted, const Simulation& weft,
                 wanted.output.c_str());
 }
 
-}  // namespace
-
-namespace {
-
 // On the long page only: what a first simulation does not need.
 void make_advanced(CLI::App& app) {
   for (const char* const flag : {"--ranks",

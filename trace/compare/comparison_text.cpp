@@ -13,7 +13,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::size_t most_rows = 16;
-constexpr double least_shown = 5e-6;  // share of idle time of a cause: of less the digits are all 0
+constexpr double least_change = 5e-5;  // of less no digit is shown
+constexpr double least_shown = 5e-6;   // share of idle time of a cause: of less the digits are all 0
 
 // How a number is written: lengths in milliseconds, with changes in percent; shares in percent, with changes in points.
 struct Unit {
@@ -30,15 +31,13 @@ std::string interval_text(const Interval& interval, const Unit& unit) {
   return formatted("%+.2f to %+.2f %s", 100 * interval.low, 100 * interval.high, unit.of_change);
 }
 
-// Of less than it shows no digit is shown.
 std::string size_text(double size, const Unit& unit) {
-  constexpr double least = 5e-5;
-  if (size < least) return std::string("less than 0.01 ") + unit.of_change;
+  if (size < least_change) return std::string("less than 0.01 ") + unit.of_change;
   return formatted("%.2f %s", 100 * size, unit.of_change);
 }
 
 std::string at_most(const Interval& found, const Unit& unit) {
-  return (found.farthest() < 5e-5 ? "" : "at most ") + size_text(found.farthest(), unit);
+  return (found.farthest() < least_change ? "" : "at most ") + size_text(found.farthest(), unit);
 }
 
 std::string change_text(const Change& change, const Unit& unit) {

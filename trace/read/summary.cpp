@@ -198,6 +198,12 @@ std::int64_t ranks_of_job(const RunSummary& run) {
   return expected;
 }
 
+std::set<std::int64_t> numbers_of_ranks(const RunSummary& run) {
+  std::set<std::int64_t> numbers;
+  for (const RankSummary& rank : run.ranks) numbers.insert(rank.header.rank);
+  return numbers;
+}
+
 void add_missing_ranks(RunSummary& run) {
   if (const std::uint64_t missing = missing_ranks(run); missing > 0)
     run.notes.push_back("the job has " + std::to_string(ranks_of_job(run)) + " ranks; " + std::to_string(missing) +
@@ -428,8 +434,7 @@ void add_notes_on_ranks(RunSummary& run) {
 }
 
 std::uint64_t missing_ranks(const RunSummary& run) {
-  std::set<std::int64_t> there;
-  for (const RankSummary& rank : run.ranks) there.insert(rank.header.rank);
+  const std::set<std::int64_t> there = numbers_of_ranks(run);
   if (processes_of(run).size() > there.size()) return 0;
   const std::int64_t missing = ranks_of_job(run) - static_cast<std::int64_t>(there.size());
   return static_cast<std::uint64_t>(std::max<std::int64_t>(missing, 0));
@@ -437,8 +442,7 @@ std::uint64_t missing_ranks(const RunSummary& run) {
 
 std::vector<std::string> names_of_missing_ranks(const RunSummary& run) {
   constexpr std::uint64_t most_names = 8;
-  std::set<std::int64_t> there;
-  for (const RankSummary& rank : run.ranks) there.insert(rank.header.rank);
+  const std::set<std::int64_t> there = numbers_of_ranks(run);
   const std::uint64_t wanted = std::min(missing_ranks(run), most_names);
   std::vector<std::string> names;
   for (std::int64_t rank = 0; names.size() < wanted && rank < ranks_of_job(run); ++rank)
