@@ -127,6 +127,13 @@ std::string exit_codes_section(const CLI::App& app) {
   return text;
 }
 
+// The first sentence, and the default where it fits on the line.
+std::string short_text(const CLI::Option& option, std::size_t width) {
+  const std::string text = first_sentence(option.get_description()), usual = option.get_default_str();
+  const std::string whole = text + " [" + usual + "]";
+  return usual.empty() || whole.size() > width ? text : whole;
+}
+
 // Where the long page is, and how much more it has.
 std::string pointer(const CLI::App& app, std::size_t advanced) {
   const std::string page = "weft help" + full_name(app).substr(std::string("weft").size());
@@ -181,7 +188,7 @@ std::string short_help(const CLI::App& app) {
   std::string text = usage(app) + lines(wrapped(description.substr(0, description.find("\n\n")), help_width), 0);
   text += commands_section(app) + "\n";
   for (const CLI::Option* const option : options)
-    text += in_columns("  " + head_of(*option), first_sentence(option->get_description()), indent);
+    text += in_columns("  " + head_of(*option), short_text(*option, help_width - indent), indent);
   return text + pointer(app, options_of(app, false, true).size());
 }
 

@@ -1,6 +1,6 @@
 // The help of a verb in two lengths, from the one description of its options that CLI11 holds: `weft VERB --help` fits
-// a screen, `weft help VERB` is the long page. Of each text the first sentence is the short form, of a verb's
-// description the first paragraph. Options in the group of advanced ones are on the long page only, those without a
+// a screen, `weft help VERB` is the long page. Of each text the first sentence is the short form, with the default in
+// brackets where it fits on the line; of a verb's description the first paragraph is. Options in the group of advanced ones are on the long page only, those without a
 // group nowhere.
 //
 // Used by parse() and by the exit codes' page. Pure.

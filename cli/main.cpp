@@ -6,14 +6,18 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "cli/colours.h"
 #include "cli/parse.h"
 #include "cli/verb.h"
 #include "runner/options/nearest.h"
+#include "trace/read/printable.h"
 
 namespace weft::cli {
 namespace {
+
+constexpr const char* exit_codes_name = "exit-codes";  // of a page of `weft help`
 
 int help_verb(const Arguments& arguments);
 
@@ -49,24 +53,29 @@ int list_verbs(std::FILE* out) {
   return succeeded;
 }
 
-int unknown_verb(const std::string& name) {
-  std::vector<std::string> names;
+// `names`: of what else may have been meant.
+int unknown_verb(const std::string& name, std::vector<std::string> names = {}) {
   for (const Verb& verb : verbs) names.emplace_back(verb.name);
   complain("'" + name + "' is not a verb" + did_you_mean(nearest(name, names)) + "; 'weft --help' lists them");
   return wrong_usage;
 }
 
-// The long page of a verb, or of one of its commands: weft help jobs submit.
+// The long page of a verb, or of one of its commands: weft help jobs submit. The flag stands in front: behind it
+// parse() takes all words for names of commands, so that none of them is run.
 int help_verb(const Arguments& arguments) {
   if (arguments.empty() || arguments.front() == "help" || arguments.front().starts_with("-")) return list_verbs(stdout);
-  if (arguments.front() == "exit-codes") {
+  if (arguments.front() == exit_codes_name && arguments.size() == 1) {
     std::fputs(exit_codes_page().c_str(), stdout);
     return succeeded;
   }
+  if (arguments.front() == exit_codes_name) {
+    complain("'weft help exit-codes' takes no more words; '" + arguments[1] + "' is one");
+    return wrong_usage;
+  }
   const Verb* const verb = find_verb(arguments.front());
-  if (verb == nullptr) return unknown_verb(arguments.front());
-  Arguments of_verb(arguments.begin() + 1, arguments.end());
-  of_verb.emplace_back(long_help_flag);
+  if (verb == nullptr) return unknown_verb(arguments.front(), {exit_codes_name});
+  Arguments of_verb(arguments);
+  of_verb.front() = long_help_flag;
   return verb->run(of_verb);
 }
 
@@ -91,16 +100,19 @@ int with_all_written(int code) {
 
 }  // namespace
 
+// Texts repeat arguments and names of files, which may hold what moves the cursor.
 void complain(const std::string& text) {
-  inform((has_colours(stderr) ? inked("error:", Ink::red) : "error:") + " " + text);
+  const std::string head = has_colours(stderr) ? inked("error:", Ink::red) : "error:";
+  std::fprintf(stderr, "weft: %s %s\n", head.c_str(), printable(text).c_str());
 }
 
 void warn(const std::string& text) {
-  inform((has_colours(stderr) ? inked("warning:", Ink::yellow) : "warning:") + " " + text);
+  const std::string head = has_colours(stderr) ? inked("warning:", Ink::yellow) : "warning:";
+  std::fprintf(stderr, "weft: %s %s\n", head.c_str(), printable(text).c_str());
 }
 
 void inform(const std::string& text) {
-  std::fprintf(stderr, "weft: %s\n", text.c_str());
+  std::fprintf(stderr, "weft: %s\n", printable(text).c_str());
 }
 
 }  // namespace weft::cli

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <span>
 #include <vector>
 
 #include "runner/options/nearest.h"
@@ -11,10 +12,8 @@
 namespace weft::cli {
 namespace {
 
-// `weft help VERB` is how people ask for the long page: its flag stands in no help.
 void give_help_flags(CLI::App& app) {
   app.set_help_flag("-h,--help", "This text.");
-  app.set_help_all_flag(long_help_flag, "The long page.")->group("");
   for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) give_help_flags(*command);
 }
 
@@ -68,32 +67,50 @@ std::string unknown_command(const std::vector<std::string>& commands, const Argu
   return "";
 }
 
+std::string no_command_text(const CLI::App& app, const std::string& word) {
+  const std::vector<std::string> commands = command_names(app);
+  if (commands.empty()) return "'weft help" + full_name(app).substr(4) + "' takes no more words; '" + word + "' is one";
+  return "'" + word + "' is not a command of '" + full_name(app) + "'" + did_you_mean(nearest(word, commands)) +
+         "; see '" + full_name(app) + " --help'";
+}
+
 // CLI11's own words where it is no name that does not exist.
 std::string mistake(const CLI::App& app, const Arguments& arguments, const CLI::ParseError& error) {
   const CLI::App& asked = asked_for(app);
   const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
   if (const std::string flag = unknown_flag(asked, arguments); is_extra && !flag.empty())
     return unknown_flag_text(asked, flag);
-  std::string text = error.what();
-  std::replace(text.begin(), text.end(), '\n', ' ');
   const std::vector<std::string> commands = command_names(asked);
   if (const std::string word = unknown_command(commands, arguments); !commands.empty() && !word.empty())
-    text = "'" + word + "' is not a command of '" + app.get_name() + "'" + did_you_mean(nearest(word, commands));
+    return no_command_text(asked, word);
+  std::string text = error.what();
+  std::replace(text.begin(), text.end(), '\n', ' ');
   return text + "; see '" + app.get_name() + " --help'";
+}
+
+// `weft help VERB [COMMAND]`. Words that name no command are refused, never taken for a command line.
+int print_long_help(const CLI::App& app, std::span<const std::string> words) {
+  if (words.empty()) {
+    std::fputs(long_help(app).c_str(), stdout);
+    return succeeded;
+  }
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (command->get_name() == words.front()) return print_long_help(*command, words.subspan(1));
+  complain(no_command_text(app, words.front()));
+  return wrong_usage;
 }
 
 }  // namespace
 
 std::optional<int> parse(CLI::App& app, const Arguments& arguments) {
   give_help_flags(app);
+  if (!arguments.empty() && arguments.front() == long_help_flag)
+    return print_long_help(app, std::span(arguments).subspan(1));
   try {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
     std::fputs(short_help(asked_for(app)).c_str(), stdout);
-    return succeeded;
-  } catch (const CLI::CallForAllHelp&) {
-    std::fputs(long_help(asked_for(app)).c_str(), stdout);
     return succeeded;
   } catch (const CLI::ParseError& error) {
     complain(mistake(app, arguments, error));
@@ -124,9 +141,9 @@ std::string value_name_of(const OptionInfo& option) {
 }
 
 std::string help_of(const OptionInfo& option) {
-  const std::string fallback = option.fallback[0] == '\0' ? "not set" : option.fallback;
-  return std::string(option.help) + "\n" + option.variable + ": " + accepted_values(option) + "; default: " + fallback +
-         ".";
+  const bool is_set = option.fallback[0] != '\0';
+  return std::string(option.help) + "\n" + option.variable + ": " + accepted_values(option) +
+         (is_set ? "." : "; not set by default.");
 }
 
 }  // namespace weft::cli

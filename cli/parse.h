@@ -11,7 +11,8 @@
 
 namespace weft::cli {
 
-// Behind a verb: its long page, as `weft help VERB` prints it.
+// In front of all other arguments, as `weft help VERB` passes it on: the long page of the verb, or of the command of
+// the verb that the words behind it name. No option of the verb, so it stands in no help.
 inline constexpr const char* long_help_flag = "--help-all";
 
 // Nothing when the arguments are good; else the exit code, help or complaint being printed already.
@@ -26,7 +27,8 @@ std::string flag_of(const OptionInfo& option);
 // How help names its value: "DURATION", "on|off".
 std::string value_name_of(const OptionInfo& option);
 
-// Its help, and on a line of its own the variable, the values that it may have and the default.
+// Its help, and on a line of its own the variable and the values that it may have. Its default goes to CLI11, as that
+// of other options.
 std::string help_of(const OptionInfo& option);
 
 }  // namespace weft::cli

@@ -70,6 +70,7 @@ void describe(CLI::App& app, Request& request) {
   for (const OptionInfo& option : option_table()) {
     if (option.name == std::string_view("validate")) continue;  // a flag without a value, below
     app.add_option(flag_of(option), request.flags[option.name], help_of(option))
+        ->default_str(option.fallback)
         ->type_name(value_name_of(option))
         ->group(option.standing == Standing::stable     ? "Options"
                 : option.standing == Standing::advanced ? advanced_options

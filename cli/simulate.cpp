@@ -70,10 +70,10 @@ void add_pipeline_flags(CLI::App& app, Wanted& wanted) {
     app.add_option(name, into, text)->type_name("BYTES")->default_str(usual);
   };
   lengths("--forward", duration_into(wanted.forward), "Forward pass of a microbatch in a stage.", "10ms");
-  lengths("--input-gradient", duration_into(wanted.input_gradient), "Its backward pass: gradients of inputs.",
-          "--forward");
-  lengths("--weight-gradient", duration_into(wanted.weight_gradient), "Its backward pass: gradients of weights.",
-          "--forward");
+  lengths("--input-gradient", duration_into(wanted.input_gradient),
+          "Backward pass of a microbatch: gradients of inputs.", "--forward");
+  lengths("--weight-gradient", duration_into(wanted.weight_gradient),
+          "Backward pass of a microbatch: gradients of weights.", "--forward");
   lengths("--optimizer", duration_into(world.optimizer), "Optimizer step of a stage.", "5ms");
   app.add_option("--jitter", world.jitter, "Of each piece: standard deviation of the logarithm of its length.")
       ->check(CLI::Range(0.0, 2.0))
@@ -254,10 +254,6 @@ void print_table(const Wanted& wanted, const Simulation& weft,
     std::printf("traces in %s\nnext: weft %s %s\n", wanted.output.c_str(), wanted.observe ? "estimate" : "summary",
                 wanted.output.c_str());
 }
-
-}  // namespace
-
-namespace {
 
 // On the long page only: what a first simulation does not need.
 void make_advanced(CLI::App& app) {

@@ -164,6 +164,7 @@ void describe(CLI::App& app, Flags& flags) {
     for (const OptionInfo& option : option_table())
       if (option.name == std::string_view(name))
         app.add_option(flag_of(option), flags.values[option.variable], help_of(option))
+            ->default_str(option.fallback)
             ->type_name(value_name_of(option));
   app.add_flag("--json", flags.json, "One JSON object, with every kernel, copy and set of the unit.");
 }

@@ -1,15 +1,13 @@
 // See the header.
 #include "runner/core/trials.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <vector>
 
 #include "runner/clock.h"
 #include "runner/options/launcher.h"
 #include "runner/options/output_path.h"
+#include "trace/write/clocks.h"
 
 namespace weft {
 namespace {
@@ -17,16 +15,6 @@ namespace {
 constexpr Duration look_every = std::chrono::milliseconds(1);
 constexpr std::size_t most_kept = 64;
 constexpr Duration longest_end = std::chrono::milliseconds(500);  // of a trial that is stopped
-
-// The same in all containers of a node; "": not known.
-std::string boot_id() {
-  char text[64];
-  const int file = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
-  const ssize_t size = ::read(file, text, sizeof text);
-  ::close(file);
-  return size <= 0 ? std::string() : std::string(text, static_cast<std::size_t>(size));
-}
 
 std::string gpu_of(const Driver& driver, int ordinal, int driver_version) {
   std::string text = std::to_string(driver_version);

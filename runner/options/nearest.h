@@ -13,8 +13,9 @@ namespace weft {
 // How many letters were left out, added, changed, or swapped with their neighbour.
 std::size_t edit_distance(std::string_view left, std::string_view right);
 
-// Nothing: none is near. Of a short name nothing is left by three changes: FOO is not LOG. A name that only one
-// candidate begins with is its beginning.
+// In this order: the only candidate that begins with the name, if that has three letters; the nearest one within two
+// changes, of a name of up to four letters within one; the only one whose last words are the name, if that has three
+// letters. Nothing: there is none.
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates);
 
 // "; did you mean summary?", or "".

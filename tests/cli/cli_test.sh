@@ -78,6 +78,9 @@ usage() {
   run "$weft" frobnicate
   expect_code 2
   expect_err "weft: error: 'frobnicate' is not a verb; 'weft --help' lists them"
+  run "$weft" $'summary\n\e[2J'
+  expect_code 2
+  expect_err "weft: error: 'summary\\\\x0a\\\\x1b\[2J' is not a verb; 'weft --help' lists them"
   run "$weft" help sumary
   expect_code 2
   expect_err "weft: error: 'sumary' is not a verb; did you mean summary[?]; 'weft --help' lists them"
@@ -87,6 +90,8 @@ usage() {
   run "$weft" run --flil x -- true
   expect_code 2
   expect_err "weft: error: '--flil' is not an option of 'weft run'; did you mean --fill[?]; see 'weft run --help'"
+  run "$weft" run --budget 2% -- true
+  expect_err "weft: error: '--budget' is not an option of 'weft run'; did you mean --slowdown-budget[?]; see 'weft run --help'"
   run "$weft" summary --jsn x
   expect_code 2
   expect_err "weft: error: '--jsn' is not an option of 'weft summary'; did you mean --json[?]; see 'weft summary --help'"
@@ -165,11 +170,36 @@ help() {
   run "$weft" --help
   [[ $(wc -l <<<"$out") -le 24 && $(wc -L <<<"$out") -le 80 ]] || fail "a screen for weft --help"
   run "$weft" help run
-  [[ $out == *"Advanced options"*"--slice DURATION"*"WEFT_SLICE: a duration from 10us to 100ms; default: 300us."* ]] || fail "advanced options, whole"
+  [[ $out == *"Advanced options"*"--slice DURATION"*"WEFT_SLICE: a duration from 10us to 100ms."*"Default: 300us."* ]] || fail "advanced options, whole"
   [[ $out == *" 1  "*" 2  "*" 126  "*" 127  "* ]] || fail "all exit codes of weft run"
   [[ $out != *--warned* && $out != *"--job "* ]] || fail "internal options"
   run "$weft" run --help
+  [[ $out == *"cap. [1GiB]"* && $out == *"an iteration. [1%]"* ]] || fail "defaults in brackets"
   [[ $out == *--slowdown-budget* && $out != *--slice* && $out == *" advanced options: weft help run" ]] || fail "stable options only"
+  # Words that are no command of the verb are refused, and none of them is run.
+  while read -r words; do
+    # shellcheck disable=SC2086  # words
+    run "$weft" help $words
+    expect_code 2
+    expect_out ""
+    expect_one_line
+    [[ ! -e was_run ]] || fail "weft help $words ran something"
+  done <<'WORDS'
+run -- touch was_run
+run touch was_run
+run --quiet -- touch was_run
+run --output -- touch was_run
+jobs foo
+jobs submit foo
+summary diff
+exit-codes foo
+WORDS
+  run "$weft" help jobs sumbit
+  expect_err "weft: error: 'sumbit' is not a command of 'weft jobs'; did you mean submit[?]; see 'weft jobs --help'"
+  run "$weft" help run extra
+  expect_err "weft: error: 'weft help run' takes no more words; 'extra' is one"
+  run "$weft" help exit-code
+  expect_err "weft: error: 'exit-code' is not a verb; did you mean exit-codes[?]; 'weft --help' lists them"
   # Behind a command its own help is meant.
   run "$weft" run -q -- echo --help --help-all
   expect_out "--help --help-all"
@@ -269,7 +299,7 @@ diff_runs() {
   run "$weft" diff usual longer
   expect_code 0
   expect_err ""
-  [[ $out == "A  usual: 4 ranks, "*"B  longer: 4 ranks, "*"Iterations of B take "*" % longer: "*"by rank"*"rank 3"* ]] || fail "the text"
+  [[ $out == "A  usual: 4 ranks, "*"B  longer: 4 ranks, "*"The median iteration of B takes "*" % longer: "*"by rank"*"rank 3"* ]] || fail "the text"
   [[ $out != *"note: other"* ]] || fail "nothing else differs"
   run "$weft" diff usual longer --json
   expect_code 0
@@ -281,23 +311,24 @@ assert change["differs"] and change["low"] < change["change"] < change["high"], 
 assert 0.05 < change["change"] < 0.13, change
 assert change["b"] / change["a"] - 1 - change["change"] < 1e-9
 assert len(found["by_rank"]) == 4 and found["by_rank"][2]["name"] == "rank 2" and len(found["stages"]) == 4
-assert abs(sum(part["a"] for part in found["all"]["idle_share_by_cause"].values()) - found["all"]["idle_share"]["a"]) < 1e-9
+assert abs(sum(part["a"] for part in found["all"]["idle_share_by_cause"].values())
+           + found["all"]["idle_share_cause_not_recorded"]["a"] - found["all"]["idle_share"]["a"]) < 1e-9
 for keys in (found, found["a"], found["all"], found["by_rank"][0], change):
     assert all(f"`{key}`" in page for key in keys), set(keys)
 PYTHON
   run "$weft" diff usual again
   expect_code 0
-  [[ $out == *"Iteration time: no difference seen, at most "*" (95 % interval -"* ]] || fail "no difference"
+  [[ $out == *"The median iteration: no difference seen, at most "*" (95 % interval -"* ]] || fail "no difference"
   run "$weft" diff usual wider
   expect_code 0
-  [[ $out == *"note: other number of ranks: 4 in A, 8 in B; nothing is compared by stage or rank"* && $out != *"by rank"* ]] || fail "other ranks"
+  [[ $out == *"note: other number of ranks: 4 in A, 8 in B; nothing is compared by stage or rank"*"other work than"* && $out != *"by rank"* ]] || fail "other ranks"
   run "$weft" diff usual usual
   expect_code 1
   expect_err "weft: error: A and B are traces of the same run"
   run "$weft" simulate --observe --iterations 12 --output brief
   run "$weft" diff usual brief
   expect_code 0
-  [[ $out == *"Whether iterations take longer is unknown: "*"note: B has "*" iterations: 30 are needed for an interval"* ]] || fail "few iterations"
+  [[ $out == *"Whether the median iteration takes longer is unknown: "*"note: B has "*" iterations: 30 are needed for an interval"* ]] || fail "few iterations"
   run "$weft" diff usual missing
   expect_code 1
   expect_err "weft: error: missing does not exist: *"

@@ -43,11 +43,21 @@ TEST(Help, ShortFormHasFirstSentencesAndSaysWhereMoreIs) {
             "Does something. And that.\n"
             "\n"
             "  DIR           Where it lies.\n"
-            "  --number INT  How many.\n"
+            "  --number INT  How many. [4]\n"
             "  -q, --quiet   Say nothing.\n"
             "  -h, --help    This text.\n"
             "\n"
             "All about them, and 1 advanced options: weft help validate\n");
+}
+
+TEST(Help, ShortFormHasADefaultOnlyWhereItFits) {
+  CLI::App app("Does something.", "weft validate");
+  std::string text;
+  app.add_option("--text", text, "A sentence of some length.")->default_str(std::string(30, 'x'));
+  EXPECT_NE(short_help(app).find(" [xxxx"), std::string::npos) << short_help(app);
+  app.get_option("--text")->default_str(std::string(50, 'x'));
+  EXPECT_EQ(short_help(app).find(" [xxxx"), std::string::npos) << short_help(app);
+  EXPECT_NE(long_help(app).find("Default: xxxx"), std::string::npos) << long_help(app);
 }
 
 TEST(Help, LongPageHasAllButWhatIsInternal) {

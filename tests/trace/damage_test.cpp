@@ -13,6 +13,7 @@
 #include "trace/read/file_totals.h"
 #include "trace/read/line_reader.h"
 #include "trace/read/printable.h"
+#include "trace/read/sentences.h"
 #include "trace/utf8.h"
 
 namespace weft {
@@ -180,10 +181,23 @@ TEST(DamagedTrace, ThatIsAloneIsTheReasonToFail) {
 TEST(DamagedTrace, NamesTheLines) {
   const TwoRanks two("no json\n" + std::string(most_line_bytes + 1, 'x') + "\n[]\n" + summary_with() + "{\"type\"");
   EXPECT_FALSE(two.run.ranks.at(1).unsure) << "all of its numbers are there";
+  EXPECT_EQ(two.run.lost_lines.unreadable, 3u) << "with the last one, which breaks off";
+  EXPECT_EQ(two.run.lost_lines.too_long, 1u);
+  EXPECT_TRUE(contains(sentences_of(two.run).back(), "3 lines are not readable, 1 line is too long;"));
   const std::string file = two.directory / "rank1.jsonl", notes = notes_of(two.run);
   EXPECT_TRUE(contains(notes, "rank 1: 2 lines not readable, the first is " + file + ":2\n")) << notes;
   EXPECT_TRUE(contains(notes, "rank 1: 1 line longer than 65536 bytes, skipped: " + file + ":3\n")) << notes;
   EXPECT_TRUE(contains(notes, "rank 1: the last line breaks off: " + file + ":6\n")) << notes;
+}
+
+TEST(RefusedFillJob, IsCountedWithItsReason) {
+  const std::string refused =
+      R"({"type": "job", "job": 0, "name": "matmul", "event": "refused", "why": "no \u001b room"})";
+  const TwoRanks two(refused + "\n" + summary_with());
+  EXPECT_EQ(two.run.ranks.at(0).refused.jobs, 0u);
+  EXPECT_EQ(two.run.ranks.at(1).refused.jobs, 1u);
+  EXPECT_TRUE(contains(sentences_of(two.run).at(3), "; the fill job was refused on rank 1 (no \\x1b room))"))
+      << sentences_of(two.run).at(3);
 }
 
 TEST(DamagedTrace, HasNoControlCharacterInTheOutput) {

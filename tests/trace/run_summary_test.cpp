@@ -533,10 +533,12 @@ std::string summary_that_dropped(int records) {
 
 // They are numbered from 1, in the order in which they are written.
 TEST(Summary, NoticesBubblesThatAreMissing) {
-  const auto notes_of = [](const std::string& lines) {
+  std::uint64_t lost = 0;
+  const auto notes_of = [&](const std::string& lines) {
     TemporaryDirectory directory;
     std::ofstream(directory / "rank0.1.jsonl") << header_of(0, 0, 1, 100, 1) << lines;
     RunSummary run = summarize_directories({directory.path()});
+    lost = run.lost_lines.bubbles;
     std::erase_if(run.notes, [](const std::string& note) { return note.find(" missing") == std::string::npos; });
     for (std::string& note : run.notes) note.erase(note.find(directory.path()), directory.path().size() + 1);
     return run.notes;
@@ -545,6 +547,7 @@ TEST(Summary, NoticesBubblesThatAreMissing) {
   EXPECT_EQ(notes_of(bubbles({1, 2, 3}) + summary_that_dropped(0)), Notes{});
   EXPECT_EQ(notes_of(bubbles({1, 2, 5, 6, 8}) + summary_that_dropped(0)),
             Notes{"rank 0: 3 bubbles are missing, the first before rank0.1.jsonl:4: lines are lost or were cut out"});
+  EXPECT_EQ(lost, 3u);
   EXPECT_EQ(notes_of(bubbles({2}) + summary_that_dropped(0)),
             Notes{"rank 0: 1 bubble is missing, before rank0.1.jsonl:2: lines are lost or were cut out"});
   EXPECT_EQ(notes_of(bubbles({1, 4}) + summary_that_dropped(2)), Notes{}) << "a note has the dropped ones already";

@@ -85,6 +85,51 @@ TEST(Sentences, NameNoStageWhereUncertainTimeMayTurnItRound) {
   EXPECT_SAYS(run, "Which stage makes the others wait is unknown: the uncertain time is longer");
 }
 
+TEST(Sentences, NameAllStagesThatMakeTheOthersWait) {
+  EXPECT_SAYS(run_of({rank_of(0, 50, 4), rank_of(1, 50, 4), rank_of(2, 500, 4), rank_of(3, 600, 4)}),
+              "Stages 0 and 1 (rank 0, 1) make the others wait: they are idle for 5.00 %, the others for 50.00 % and");
+  EXPECT_SAYS(run_of({rank_of(0, 600, 4), rank_of(1, 70, 4), rank_of(2, 500, 4), rank_of(3, 50, 4)}),
+              "Stages 1 and 3 (rank 1, 3) make the others wait: they are idle for 5.00 % to 7.00 %, the others for");
+  // One that waits itself is not among them.
+  EXPECT_SAYS(run_of({rank_of(0, 50, 3), rank_of(1, 250, 3), rank_of(2, 600, 3)}), "Stage 0 (rank 0) makes the others");
+  const std::string steps = "is unknown: they are idle for 20.00 % to 26.00 % of the time, with no gap between them.";
+  EXPECT_SAYS(run_of({rank_of(0, 200, 4), rank_of(1, 220, 4), rank_of(2, 240, 4), rank_of(3, 260, 4)}), steps);
+}
+
+TEST(Sentences, NameNoStageWhereNothingCanBeTold) {
+  std::vector<RankSummary> ranks{rank_of(0, 50, 2), rank_of(1, 50, 2)};
+  for (RankSummary& rank : ranks) rank.totals.uncertain = run_length * 900 / 1000;
+  EXPECT_SAYS(run_of(ranks), "Which stage makes the others wait is unknown: the uncertain time is longer");
+  EXPECT_SAYS_NOT(run_of(ranks), "No stage makes");
+}
+
+// Two pipelines.
+RankSummary of_stage(int stage, RankSummary rank) {
+  rank.stage = StageOfRank{stage, 2, 1};
+  return rank;
+}
+
+TEST(Sentences, NameTheRankWhereThoseOfAStageDiffer) {
+  const auto run = [](int first, int second, int third, int fourth) {
+    return run_of({of_stage(0, rank_of(0, first)), of_stage(1, rank_of(1, second)), of_stage(0, rank_of(2, third)),
+                   of_stage(1, rank_of(3, fourth))});
+  };
+  EXPECT_SAYS(run(300, 50, 300, 550), "Rank 1 makes the others wait: it is idle for 5.00 %, the others for 30.00 %");
+  EXPECT_SAYS(run(100, 100, 400, 400), "Ranks 0, 1 make the others wait: they are idle for 10.00 %, the others for");
+  EXPECT_SAYS(run(50, 500, 70, 600), "Stage 0 (rank 0, 2) makes the others wait: it is idle for 5.00 % to 7.00 %");
+  EXPECT_SAYS(run(200, 220, 240, 260),
+              "unknown: the ranks of a stage differ, those of stage 0 are idle for 20.00 % to 24.00 % of the time.");
+}
+
+TEST(Sentences, SayWhyNoStageIsNamed) {
+  RankSummary unmeasured = rank_of(0, 0, 2);
+  unmeasured.header.idle_unknown = "every launch waits";
+  EXPECT_SAYS(run_of({unmeasured, rank_of(1, 200, 2)}), "is unknown: idle time is not known on rank 0.");
+  RunSummary absent = run_of({rank_of(0, 200), rank_of(1, 200)});
+  absent.ranks.front().header.ranks = 3;
+  EXPECT_SAYS(absent, "is unknown: no pipeline was recognised, as rank 2 left no trace.");
+}
+
 TEST(Sentences, NameTheRankWhereNoPipelineIsKnown) {
   EXPECT_SAYS(run_of({rank_of(0, 300), rank_of(1, 50), rank_of(2, 250)}),
               "Which stage makes the others wait is unknown: no pipeline was recognised; rank 1 is the least idle, for "
@@ -93,15 +138,17 @@ TEST(Sentences, NameTheRankWhereNoPipelineIsKnown) {
   RunSummary groupless = run_of({rank_of(0, 300), rank_of(1, 290)});
   groupless.groups.recorded = 0;
   EXPECT_SAYS(groupless, "unknown: there are no groups in the traces.");
-  EXPECT_SAYS(run_of({rank_of(0, 300, 3), rank_of(1, 50, 3)}), "unknown: not all stages are known; rank 1");
+  EXPECT_SAYS(run_of({rank_of(0, 300, 3), rank_of(1, 50, 3)}), "unknown: not all stages are known; rank 1 is");
+  EXPECT_SAYS(run_of({rank_of(0, 300, 2), rank_of(1, 50)}), "unknown: the stage of rank 1 is not known; rank 1 is");
 }
 
 TEST(Sentences, SayWhyTheGpusAreIdle) {
   RankSummary rank = rank_of(0, 200);
   rank.idle_by_cause = {{"receive", 900ms}, {"collective", 600ms}, {"send", 500ms}, {"host", 1ms}};
-  EXPECT_SAYS(run_of({rank}),
-              "; over the whole run 45.0 % of that is waits to receive, 30.0 % waits in collectives, 25.0 % waits to "
-              "send.");
+  EXPECT_SAYS(
+      run_of({rank}),
+      "; over the whole run 45.0 % of the idle time is waits to receive, 30.0 % waits in collectives, 25.0 % waits to "
+      "send.");
 }
 
 TEST(Sentences, SayWhatFillingGaveAndCost) {
@@ -111,7 +158,7 @@ TEST(Sentences, SayWhatFillingGaveAndCost) {
   rank.totals.fill_units = 7;
   EXPECT_SAYS(run_of({rank}),
               "Fill work took 25.0 % of the idle time (7 units, 0 of them wrong); its cost is unknown, "
-              "as no slowdown budget was kept.");
+              "as no slowdown is recorded.");
   rank.totals.slowdown = SlowdownRecord{};
   EXPECT_SAYS(run_of({rank}), "its cost is unknown, as too few iterations went without fill.");
   rank.totals.slowdown = SlowdownRecord{0.0029, 0.001, 0.005, 10, 20, 0.01};
@@ -119,6 +166,22 @@ TEST(Sentences, SayWhatFillingGaveAndCost) {
   EXPECT_SAYS(run_of({rank}),
               "(7 units, 1 of them wrong), at a slowdown of at most +0.29 % on any rank (95 % "
               "interval +0.10 to +0.50 %).");
+}
+
+TEST(Sentences, SayWhereTheFillJobWasRefused) {
+  RankSummary refused = rank_of(0, 200), filled = rank_of(1, 200);
+  refused.header.mode = filled.header.mode = "fill";
+  refused.refused = {1, "no room"};
+  EXPECT_SAYS(run_of({refused}), "Nothing was filled: the fill job was refused on all ranks (no room).\n");
+  filled.totals.filled = 500ms;
+  filled.totals.fill_units = 7;
+  EXPECT_SAYS(run_of({refused, filled}),
+              "(7 units, 0 of them wrong; the fill job was refused on rank 0 (no room)); its cost");
+  RankSummary other = refused;
+  other.refused.why = "no GPU";
+  EXPECT_SAYS(run_of({refused, other}), "refused on all ranks (no room, and other reasons).");
+  refused.refused = {2, ""};
+  EXPECT_SAYS(run_of({refused}), "Nothing was filled: fill jobs were refused on all ranks (no reason is recorded).\n");
 }
 
 TEST(Sentences, SayUnknownWhereNothingWasMeasured) {
@@ -144,6 +207,18 @@ TEST(Sentences, SayWhatIsMissing) {
   EXPECT_SAYS(run,
               "Missing: 3 ranks left no trace, 1 trace has no summary, at least 5 records were dropped; 2 notes "
               "below.");
+}
+
+TEST(Sentences, CountLinesThatCouldNotBeReadAndRanksWithoutIdleTime) {
+  RankSummary unmeasured = rank_of(0, 0);
+  unmeasured.header.idle_unknown = "every launch waits";
+  RunSummary run = run_of({unmeasured, rank_of(1, 200)});
+  EXPECT_SAYS(run, "Missing: the idle time of 1 rank.");
+  run = run_of({rank_of(0, 200)});
+  run.lost_lines = {98, 1, 3, 2};
+  EXPECT_SAYS(run,
+              "Missing: the rest of 2 traces that could not be read, 98 lines are not readable, 1 line is too long, "
+              "3 bubbles' lines are lost.");
 }
 
 TEST(Sentences, SayNothingMoreWhereNoRankIsSure) {

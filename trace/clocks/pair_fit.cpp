@@ -30,6 +30,7 @@ struct Block {
   Part most, least;
   TimePoint begin{}, end{};                   // where the next one begins
   double low = -most_rate, high = most_rate;  // rates between these are possible
+  std::optional<double> room{};               // nanoseconds, that its bounds leave; nothing: they contradict each other
 };
 
 // Blocks from `first` on, before `end`, that together allow a steady rate. Nothing: not even the first one does.
@@ -122,8 +123,10 @@ class Fitter {
       open.pop_back();
       const bool can_be_cut = block.most.end - block.most.begin > 1 && block.least.end - block.least.begin > 1 &&
                               blocks.size() + open.size() < most_cut_blocks;
-      if (!can_be_cut || steady_rate(most(block.most), least(block.least))) {
+      const auto rate = steady_rate(most(block.most), least(block.least));
+      if (!can_be_cut || rate) {
         blocks.push_back(block);
+        if (rate) blocks.back().room = rate->width;
         continue;
       }
       const auto [left, right] = halves(block);
@@ -197,8 +200,8 @@ class Fitter {
 
   double usual_room() const {
     std::vector<double> rooms;
-    for (std::size_t index = 0; index < blocks_.size(); ++index)
-      if (const auto rate = rate_of(index, index + 1)) rooms.push_back(rate->width);
+    for (const Block& block : blocks_)
+      if (block.room) rooms.push_back(*block.room);
     return median(std::move(rooms));
   }
 
@@ -219,7 +222,9 @@ class Fitter {
       is_first = false;
     }
     result.rate = length > 0 ? sum / length : 0;
-    result.rate_within = length > 0 ? half / length : most_rate;
+    // Before and behind this time the rate may be that of any part.
+    const double apart = std::max(result.most_rate - result.rate, result.rate - result.least_rate);
+    result.rate_within = length > 0 ? half / length + apart : most_rate;
   }
 
   // As the bounds of a block allow it at a time, also of another block: the highest and lowest offset, which are the

@@ -39,6 +39,7 @@ class IterationReader final : public TraceSink {
   }
   void summary(const TraceSummary& /*summary*/, const TraceLine& /*line*/) override {}
 
+  std::uint64_t last() const { return table_.iterations().empty() ? 0 : table_.iterations().rbegin()->first.second; }
   const IterationTable& table() const { return table_; }
   bool is_limited() const { return limited_; }
   std::uint32_t usual_groups() const {
@@ -54,7 +55,7 @@ class IterationReader final : public TraceSink {
     const double length = nanoseconds(bubble.closed - bubble.opened);
     const auto cause = static_cast<std::size_t>(bubble.cause);
     if (IterationSums* const sums = table_.find({headers_, bubble.iteration})) {
-      if (sums->watched > 0) sums->idle[cause] += length;
+      if (sums->watched > 0) sums->by_cause[cause] += length;
       return;
     }
     if (waiting_.size() >= most_waiting) waiting_.erase(waiting_.begin());
@@ -69,8 +70,9 @@ class IterationReader final : public TraceSink {
     sums.ranks = 1;
     if (iteration.idle_known && !iteration.dark) {
       sums.watched = length;
+      sums.idle = nanoseconds(iteration.idle);
       sums.uncertain = nanoseconds(iteration.uncertain);
-      if (const auto idle = waiting_.find(iteration.number); idle != waiting_.end()) sums.idle = idle->second;
+      if (const auto idle = waiting_.find(iteration.number); idle != waiting_.end()) sums.by_cause = idle->second;
     }
     waiting_.erase(iteration.number);
     if (!table_.add({headers_, iteration.number}, sums)) limited_ = true;
@@ -96,6 +98,39 @@ bool add_all(IterationTable& sum, const IterationTable& part) {
   return has_room;
 }
 
+// How much of a rank's run is not in its trace.
+struct Loss {
+  bool of_iterations = false, of_bubbles = false;
+  std::string note;
+};
+
+Loss loss_of(const FileTotals& file, std::size_t read, std::uint64_t last) {
+  Loss loss;
+  if (file.rank.unsure) return loss;
+  const bool complete = file.rank.complete;
+  const std::uint64_t all = file.rank.totals.iterations, dropped = file.rank.totals.dropped_records;
+  const std::uint64_t lines = file.damage.unreadable.lines + file.damage.too_long.lines + file.missing_bubbles.lines;
+  if (!file.limited && dropped + lines == 0 && file.damage.error == 0) return loss;
+  loss.of_bubbles = true;
+  loss.of_iterations = !complete || read < std::min<std::uint64_t>(all, IterationTable::most_iterations);
+  const std::string name = "rank " + file.rank.name + ": ";
+  if (file.limited && complete && !loss.of_iterations)
+    loss.note = name + "the trace has reached WEFT_TRACE_LIMIT: changes by cause are unknown";
+  else if (file.limited)
+    loss.note = name + "only iterations 1 to " + std::to_string(last) + " of " +
+                (complete ? std::to_string(all) : "an unknown number") +
+                " are in the trace (WEFT_TRACE_LIMIT): how the runs differ is unknown";
+  else
+    loss.note = name + "records were dropped, or lines are lost or cannot be read: changes " +
+                (loss.of_iterations ? "of all numbers" : "by cause") + " are unknown";
+  return loss;
+}
+
+void apply(const Loss& loss, IterationNumbers& numbers) {
+  if (loss.of_iterations) forget_how_far(numbers);
+  if (loss.of_bubbles) forget_how_far_by_cause(numbers);
+}
+
 }  // namespace
 
 ComparedRun read_compared_run(const std::string& directory, ReadProgress* progress) {
@@ -107,18 +142,28 @@ ComparedRun read_compared_run(const std::string& directory, ReadProgress* progre
   const bool by_stage = knows_all_stages(run.summary);
   IterationTable all;
   std::map<std::int32_t, IterationTable> stages;
+  std::map<std::int32_t, Loss> losses;
+  Loss any;
   for (std::size_t index = 0; index < files.size(); ++index) {
     const RankSummary& rank = run.summary.ranks[index];
     IterationReader reader;
     if (!rank.unsure) read_trace(files[index].path, reader, progress);
     run.ranks.push_back(reader.table().numbers());
+    const Loss loss = loss_of(files[index], reader.table().iterations().size(), reader.last());
+    apply(loss, run.ranks.back());
+    for (Loss* const sum : {&any, by_stage && rank.stage ? &losses[rank.stage->stage] : &any}) {
+      sum->of_iterations = sum->of_iterations || loss.of_iterations;
+      sum->of_bubbles = sum->of_bubbles || loss.of_bubbles;
+    }
+    if (!loss.note.empty()) run.losses.push_back(loss.note);
     run.groups.push_back(reader.usual_groups());
     run.limited = run.limited || reader.is_limited();
     if (!add_all(all, reader.table())) run.limited = true;
     if (by_stage && !rank.unsure) add_all(stages[rank.stage->stage], reader.table());
   }
   run.all = all.numbers();
-  for (const auto& [stage, table] : stages) run.stages[stage] = table.numbers();
+  apply(any, run.all);
+  for (const auto& [stage, table] : stages) apply(losses[stage], run.stages[stage] = table.numbers());
   if (!run.all.length) throw std::runtime_error(printable(directory) + ": no iteration was found, nothing to compare");
   return run;
 }

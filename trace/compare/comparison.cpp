@@ -2,9 +2,11 @@
 #include "trace/compare/comparison.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 
 #include "trace/formatted.h"
 #include "trace/read/printable.h"
@@ -22,14 +24,42 @@ Change change_of(const std::optional<Measured<HowFar>>& first, const std::option
   return change;
 }
 
-ComparedPart part_of(const std::string& name, const IterationNumbers& first, const IterationNumbers& second) {
+// Uncertain time may have been idle, of any cause. So an interval reaches farther by it; where it has zero for that
+// alone the change may be either way.
+void widen(Change& change, const Change& uncertain) {
+  if (!change.change) return;
+  const bool had_zero = change.change->has_zero();
+  const double before = uncertain.first.value_or(0), after = uncertain.second.value_or(0);
+  change.change->low -= before;
+  change.change->high += after;
+  if (had_zero || !change.change->has_zero()) return;
+  change.undecided = std::max(before, after);
+  change.change.reset();
+}
+
+// `parts`: one of so many, of which the one that changed most is picked.
+ComparedPart part_of(const std::string& name, const IterationNumbers& first, const IterationNumbers& second,
+                     std::size_t parts = 1) {
   ComparedPart part;
   part.name = name;
   part.length = change_of(first.length, second.length, relative_change);
-  part.idle = change_of(first.idle, second.idle, difference);
-  part.uncertain = change_of(first.uncertain, second.uncertain, difference);
+  part.mean = change_of(first.mean, second.mean, relative_change);
+  const auto shares = [](const Known& before, const Known& after) { return difference(before, after); };
+  part.uncertain = change_of(first.uncertain, second.uncertain, shares);
+  const auto share = [&](const auto& before, const auto& after) {
+    Change change = change_of(before, after, shares);
+    widen(change, part.uncertain);
+    return change;
+  };
+  Change picked = change_of(first.idle, second.idle, [parts](const Known& before, const Known& after) {
+    return difference(before, after, parts);
+  });
+  widen(picked, part.uncertain);
+  part.idle_differs = picked.change && !picked.change->has_zero();
+  part.idle = share(first.idle, second.idle);
+  part.of_no_cause = share(first.of_no_cause, second.of_no_cause);
   for (std::size_t cause = 0; cause < part.by_cause.size(); ++cause)
-    part.by_cause[cause] = change_of(first.by_cause[cause], second.by_cause[cause], difference);
+    part.by_cause[cause] = share(first.by_cause[cause], second.by_cause[cause]);
   return part;
 }
 
@@ -103,10 +133,17 @@ void note_drift(std::vector<std::string>& notes, const char* name, const Iterati
                   formatted("%+.1f %%); the interval of the change is wider for that", 100 * numbers.drift->high));
 }
 
+void note_few(std::vector<std::string>& notes, const char* name, const ComparedRun& run) {
+  if (run.all.held_by_two > most_held_by_two)
+    notes.push_back(formatted("%s: two iterations take %.1f %% of all the time more than usual ones: ", name,
+                              100 * run.all.held_by_two) +
+                    "how shares of the time differ is unknown");
+}
+
 void note_iterations(std::vector<std::string>& notes, const char* name, const ComparedRun& run) {
   if (run.all.iterations < fewest_values)
-    notes.push_back(
-        formatted("%s has %zu iterations: %zu are needed for an interval", name, run.all.iterations, fewest_values));
+    notes.push_back(formatted("%s has %zu iteration%s: %zu are needed for an interval", name, run.all.iterations,
+                              run.all.iterations == 1 ? "" : "s", fewest_values));
   if (run.limited)
     notes.push_back(std::string(name) +
                     formatted(": only the first %zu iterations were compared", IterationTable::most_iterations));
@@ -125,8 +162,67 @@ std::vector<ComparedPart> ranks_of(const ComparedRun& first, const ComparedRun& 
   }
   for (const auto& [rank, index] : *before)
     if (const auto found = after->find(rank); found != after->end())
-      parts.push_back(part_of("rank " + std::to_string(rank), first.ranks[index], second.ranks[found->second]));
+      parts.push_back(
+          part_of("rank " + std::to_string(rank), first.ranks[index], second.ranks[found->second], before->size()));
   return parts;
+}
+
+// Ranks of `one` whose iterations the other run does not have.
+std::vector<std::string> ranks_without_other(const ComparedRun& one, const ComparedRun& other) {
+  std::vector<std::string> names;
+  for (std::size_t index = 0; index < one.ranks.size(); ++index) {
+    const RankSummary& rank = one.summary.ranks[index];
+    bool found = false;
+    for (std::size_t i = 0; i < other.ranks.size(); ++i)
+      found = found || (other.summary.ranks[i].header.rank == rank.header.rank && other.ranks[i].iterations > 0);
+    if (one.ranks[index].iterations > 0 && !found) names.push_back(rank.name);
+  }
+  return names;
+}
+
+std::int64_t ranks_of_job(const ComparedRun& run) {
+  std::int64_t ranks = 0;
+  for (const RankSummary& rank : run.summary.ranks) ranks = std::max<std::int64_t>(ranks, rank.header.ranks);
+  return ranks;
+}
+
+// One more or less lies at the ends of the run.
+bool disagree_about_iterations(const ComparedRun& run) {
+  std::size_t fewest = SIZE_MAX, most = 0;
+  for (const IterationNumbers& numbers : run.ranks) {
+    if (numbers.iterations == 0) continue;
+    fewest = std::min(fewest, numbers.iterations);
+    most = std::max(most, numbers.iterations);
+  }
+  return most > fewest + 1;
+}
+
+// Numbers over all ranks that are of other ranks, or of something else on each, tell nothing of a change.
+void forget_of_other_ranks(ComparedPart& all, const ComparedRun& first, const ComparedRun& second,
+                           std::vector<std::string>& notes) {
+  const auto only_before = ranks_without_other(first, second), only_after = ranks_without_other(second, first);
+  const bool same_job = ranks_of_job(first) == ranks_of_job(second);
+  const bool parts_of_jobs = !same_job && first.ranks.size() == second.ranks.size();
+  for (const auto& [name, other, only] : {std::tuple{"A", "B", &only_before}, std::tuple{"B", "A", &only_after}})
+    if (same_job && !only->empty())
+      notes.push_back(listed_ranks(*only) + " of " + name + " left no iteration in " + other +
+                      ": changes over all ranks are unknown");
+  if (parts_of_jobs)
+    notes.push_back(formatted("the job of A has %lld ranks, that of B %lld",
+                              static_cast<long long>(ranks_of_job(first)),
+                              static_cast<long long>(ranks_of_job(second))) +
+                    ", not all left a trace: changes over all ranks are unknown");
+  if (parts_of_jobs || (same_job && !(only_before.empty() && only_after.empty()))) {
+    all.mean.change.reset(), all.length.change.reset(), all.idle.change.reset(), all.uncertain.change.reset();
+    all.of_no_cause.change.reset();
+    for (Change& cause : all.by_cause) cause.change.reset();
+  }
+  for (const auto& [name, run] : {std::pair{"A", &first}, std::pair{"B", &second}}) {
+    if (!disagree_about_iterations(*run)) continue;
+    notes.push_back(std::string("the ranks of ") + name +
+                    " disagree about the number of iterations: how much longer one takes over all ranks is unknown");
+    all.mean.change.reset(), all.length.change.reset();
+  }
 }
 
 // Both have the same stages; on which ranks is that of the second.
@@ -138,30 +234,41 @@ std::vector<ComparedPart> stages_of(const ComparedRun& first, const ComparedRun&
     std::vector<std::string> names;
     for (const RankSummary& rank : second.summary.ranks)
       if (rank.stage && rank.stage->stage == stage) names.push_back(rank.name);
-    parts.push_back(part_of(formatted("stage %d (", stage) + listed_ranks(names) + ")", numbers, found->second));
+    parts.push_back(part_of(formatted("stage %d (", stage) + listed_ranks(names) + ")", numbers, found->second,
+                            first.stages.size()));
   }
   return parts.size() == second.stages.size() ? parts : std::vector<ComparedPart>{};
 }
 
 // Iterations with other groups are other work.
-void note_other_groups(std::vector<std::string>& notes, const ComparedRun& first, const ComparedRun& second) {
+bool note_other_groups(std::vector<std::string>& notes, const ComparedRun& first, const ComparedRun& second) {
   const auto before = rank_numbers(first.summary), after = rank_numbers(second.summary);
-  if (!before || !after) return;
+  if (!before || !after) return false;
   for (const auto& [rank, index] : *before) {
     const auto found = after->find(rank);
     if (found == after->end() || first.groups[index] == second.groups[found->second]) continue;
+    if (first.ranks[index].iterations == 0 || second.ranks[found->second].iterations == 0) continue;
     notes.push_back(formatted("other work in an iteration: rank %lld has %u groups in most of A's, %u in most of B's; ",
                               static_cast<long long>(rank), first.groups[index], second.groups[found->second]) +
                     "the times are not of the same thing");
-    return;
+    return true;
   }
+  return false;
+}
+
+// Traces of older versions do not tell when their process was started.
+bool written_at_once(const TraceHeader& left, const TraceHeader& right) {
+  const bool has_clock = left.wall_clock > Duration{};  // without one nothing tells them apart, and nothing is the same
+  return has_clock && left.rank == right.rank && left.device == right.device && left.started == right.started &&
+         left.wall_clock == right.wall_clock && left.boot == right.boot;
 }
 
 bool are_the_same(const RunSummary& first, const RunSummary& second) {
   for (const RankSummary& left : first.ranks)
     for (const RankSummary& right : second.ranks)
-      if (left.header.start_id != 0 && left.header.start_id == right.header.start_id &&
-          left.header.process == right.header.process && left.header.host == right.header.host)
+      if (left.header.process == right.header.process && left.header.host == right.header.host &&
+          left.header.start_id == right.header.start_id &&
+          (left.header.start_id != 0 || written_at_once(left.header, right.header)))
         return true;
   return false;
 }
@@ -172,6 +279,7 @@ RunComparison compare_runs(const ComparedRun& first, const ComparedRun& second) 
   if (are_the_same(first.summary, second.summary)) throw std::runtime_error("A and B are traces of the same run");
   RunComparison comparison;
   std::vector<std::string>& notes = comparison.notes;
+  bool has_other_groups = false;
   comparison.all = part_of("", first.all, second.all);
   const std::size_t before = first.summary.ranks.size(), after = second.summary.ranks.size();
   const auto shape_before = shape_of(first.summary), shape_after = shape_of(second.summary);
@@ -184,15 +292,24 @@ RunComparison compare_runs(const ComparedRun& first, const ComparedRun& second) 
   if (before == after) {
     comparison.ranks = ranks_of(first, second, notes);
     if (shape_before == shape_after) comparison.stages = stages_of(first, second);
-    if (shape_before == shape_after && comparison.stages.empty())
-      notes.push_back("not all stages are known: nothing is compared by stage");
-    note_other_groups(notes, first, second);
+    has_other_groups = note_other_groups(notes, first, second);
   }
+  forget_of_other_ranks(comparison.all, first, second, notes);
+  comparison.other_work = before != after || shape_before != shape_after || has_other_groups;
   note_headers(notes, first, second);
+  for (const auto& [name, run] : {std::pair{"A", &first}, std::pair{"B", &second}}) {
+    for (const std::string& loss : run->losses) notes.push_back(std::string(name) + ": " + loss);
+    note_few(notes, name, *run);
+  }
+  comparison.cautions = notes.size();
+  if (before == after && shape_before == shape_after && comparison.stages.empty())
+    notes.push_back("not all stages are known: nothing is compared by stage");
   note_iterations(notes, "A", first);
   note_iterations(notes, "B", second);
   for (const auto& [name, run] : {std::pair{"A", &first}, std::pair{"B", &second}})
-    for (const std::string& note : run->summary.notes) notes.push_back(std::string(name) + ": " + note);
+    for (const std::string& note : run->summary.notes)
+      if (note.find("its trace has reached WEFT_TRACE_LIMIT") == std::string::npos)  // of the losses above
+        notes.push_back(std::string(name) + ": " + note);
   return comparison;
 }
 

@@ -18,11 +18,13 @@ namespace weft {
 struct Change {
   std::optional<double> first, second;
   std::optional<Interval> change;
+  std::optional<double> undecided;  // the change may be either way: for so much of the time nobody could tell
 };
 
 struct ComparedPart {
-  std::string name;  // "stage 1 (rank 1, 5)", "rank 3"; "" of all ranks
-  Change length, idle, uncertain;
+  std::string name;           // "stage 1 (rank 1, 5)", "rank 3"; "" of all ranks
+  bool idle_differs = false;  // also as one of all parts, of which the largest is picked
+  Change length, mean, idle, uncertain, of_no_cause;
   std::array<Change, cause_names.size()> by_cause;
 };
 
@@ -30,6 +32,8 @@ struct RunComparison {
   ComparedPart all;
   std::vector<ComparedPart> stages, ranks;  // none where the runs have other ones
   std::vector<std::string> notes;           // printable; what is not comparable, and what makes the numbers doubtful
+  std::size_t cautions = 0;                 // so many of the notes, the first, stand above all else
+  bool other_work = false;                  // an iteration of the one is not what it is of the other
 };
 
 // Throws std::runtime_error where both are the same run.

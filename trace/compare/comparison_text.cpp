@@ -13,7 +13,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::size_t most_rows = 16;
-constexpr double least_shown = 5e-6;  // share of idle time of a cause: of less the digits are all 0
+constexpr double least_change = 5e-5;  // of less no digit is shown
+constexpr double least_shown = 5e-6;   // share of idle time of a cause: of less the digits are all 0
 
 // How a number is written: lengths in milliseconds, with changes in percent; shares in percent, with changes in points.
 struct Unit {
@@ -30,38 +31,63 @@ std::string interval_text(const Interval& interval, const Unit& unit) {
   return formatted("%+.2f to %+.2f %s", 100 * interval.low, 100 * interval.high, unit.of_change);
 }
 
+std::string size_text(double size, const Unit& unit) {
+  if (size < least_change) return std::string("less than 0.01 ") + unit.of_change;
+  return formatted("%.2f %s", 100 * size, unit.of_change);
+}
+
+std::string at_most(const Interval& found, const Unit& unit) {
+  return (found.farthest() < least_change ? "" : "at most ") + size_text(found.farthest(), unit);
+}
+
 std::string change_text(const Change& change, const Unit& unit) {
+  if (change.undecided) return formatted("unknown: for %.1f %% nobody could tell", 100 * *change.undecided);
   if (!change.change) return "unknown";
   const Interval& found = *change.change;
-  if (found.has_zero()) return formatted("no difference seen: at most %.2f %s", 100 * found.farthest(), unit.of_change);
+  if (found.has_zero()) return "no difference seen: " + at_most(found, unit);
   return formatted("%+.2f %s (%+.2f to %+.2f)", 100 * found.value, unit.of_change, 100 * found.low, 100 * found.high);
 }
 
 // "4.05 % longer", "2.20 points more"
 std::string by_how_much(const Interval& found, const Unit& unit, const char* more, const char* less) {
-  return formatted("%.2f %s ", 100 * std::abs(found.value), unit.of_change) + (found.value > 0 ? more : less);
+  return size_text(std::abs(found.value), unit) + " " + (found.value > 0 ? more : less);
 }
 
 std::string length_sentence(const Change& length) {
   const std::string values =
       value_text(length.second, length_unit) + " in B and " + value_text(length.first, length_unit) + " in A";
-  if (!length.change) return "Whether iterations take longer is unknown: " + values + ", with no interval.";
+  if (!length.change) return "Whether the median iteration takes longer is unknown: " + values + ", with no interval.";
   const std::string interval = " (95 % interval " + interval_text(*length.change, length_unit) + ").";
   if (length.change->has_zero())
-    return formatted("Iteration time: no difference seen, at most %.2f %%; ", 100 * length.change->farthest()) +
-           values + interval;
-  return "Iterations of B take " + by_how_much(*length.change, length_unit, "longer", "less") + ": " + values +
-         interval;
+    return "The median iteration: no difference seen, " + at_most(*length.change, length_unit) + "; " + values +
+           interval;
+  return "The median iteration of B takes " + by_how_much(*length.change, length_unit, "longer", "less") + ": " +
+         values + interval;
+}
+
+// "": the mean says the same as the median.
+std::string mean_sentence(const ComparedPart& all) {
+  constexpr double alike = 0.02;
+  if (!all.length.first || !all.length.second || !all.mean.first || !all.mean.second) return "";
+  const double median = *all.length.second / *all.length.first - 1, mean = *all.mean.second / *all.mean.first - 1;
+  const bool other_sign = all.length.change && !all.length.change->has_zero() && median * mean < 0;
+  if (!other_sign && std::abs(mean - median) <= alike) return "";
+  const bool unsure = !all.mean.change || all.mean.change->has_zero();
+  return formatted(" But the mean iteration takes %.2f %% ", 100 * std::abs(mean)) + (mean > 0 ? "longer" : "less") +
+         (unsure ? ", which may be chance: some iterations are much longer than others." : ".");
 }
 
 std::string idle_sentence(const Change& idle) {
   const std::string values =
       value_text(idle.second, share_unit) + " in B and " + value_text(idle.first, share_unit) + " in A";
+  if (idle.undecided)
+    return formatted("Whether the GPUs are idle for longer is unknown: for %.1f %% of the time nobody could tell; ",
+                     100 * *idle.undecided) +
+           values + ".";
   if (!idle.change) return "Whether the GPUs are idle for longer is unknown: " + values + ", with no interval.";
   const std::string interval = " (95 % interval " + interval_text(*idle.change, share_unit) + ").";
   if (idle.change->has_zero())
-    return formatted("Idle time: no difference seen, at most %.2f points; ", 100 * idle.change->farthest()) + values +
-           interval;
+    return "Idle time: no difference seen, " + at_most(*idle.change, share_unit) + "; " + values + interval;
   return "The GPUs of B are idle for " + by_how_much(*idle.change, share_unit, "more", "less") +
          " of the time: " + values + interval;
 }
@@ -70,7 +96,7 @@ std::string idle_sentence(const Change& idle) {
 std::string part_sentence(const std::vector<ComparedPart>& parts) {
   const ComparedPart* most = nullptr;
   for (const ComparedPart& part : parts) {
-    if (!part.idle.change || part.idle.change->has_zero()) continue;
+    if (!part.idle_differs || !part.idle.change) continue;
     if (most == nullptr || std::abs(part.idle.change->value) > std::abs(most->idle.change->value)) most = &part;
   }
   if (most == nullptr) return "";
@@ -81,7 +107,8 @@ std::string part_sentence(const std::vector<ComparedPart>& parts) {
 std::string about(const char* name, const ComparedRun& run) {
   const TraceHeader& header = run.summary.ranks.front().header;
   return std::string(name) + "  " + printable(run.place) +
-         formatted(": %zu ranks, %zu iterations, Weft ", run.summary.ranks.size(), run.all.iterations) +
+         formatted(": %zu rank%s, %zu iteration%s, Weft ", run.summary.ranks.size(),
+                   run.summary.ranks.size() == 1 ? "" : "s", run.all.iterations, run.all.iterations == 1 ? "" : "s") +
          printable(header.weft) + "\n";
 }
 
@@ -93,10 +120,14 @@ std::string row(const std::string& name, const Change& change, const Unit& unit)
 
 std::string table(const ComparedPart& all) {
   std::string text = formatted("%-16s %14s %14s   %s\n", "of all ranks", "A", "B", "change (95 % interval)");
-  text += row("iteration time", all.length, length_unit) + row("idle", all.idle, share_unit);
+  text += row("median iteration", all.length, length_unit) + row("mean iteration", all.mean, length_unit) +
+          row("idle", all.idle, share_unit);
   for (std::size_t cause = 0; cause < cause_names.size(); ++cause)
     if (std::max(all.by_cause[cause].first.value_or(0), all.by_cause[cause].second.value_or(0)) >= least_shown)
       text += row(std::string("  ") + cause_names[cause], all.by_cause[cause], share_unit);
+  const double left =
+      std::max(std::abs(all.of_no_cause.first.value_or(0)), std::abs(all.of_no_cause.second.value_or(0)));
+  if (left >= least_shown) text += row("  not recorded", all.of_no_cause, share_unit);
   return text + row("uncertain", all.uncertain, share_unit);
 }
 
@@ -118,7 +149,7 @@ std::string parts_table(const char* title, std::vector<ComparedPart> parts) {
     return name + std::string(width - name.size(), ' ') + "   " + formatted("%-40s", first.c_str()) + " " + second +
            "\n";
   };
-  std::string text = "\n" + line(title, "iteration time", "idle");
+  std::string text = "\n" + line(title, "median iteration", "idle");
   for (const ComparedPart& part : parts)
     text += line(part.name, change_text(part.length, length_unit), change_text(part.idle, share_unit));
   if (all > most_rows)
@@ -144,8 +175,10 @@ ordered_json to_json(const ComparedPart& part) {
     causes[cause_names[cause]] = to_json(part.by_cause[cause]);
   if (!part.name.empty()) json["name"] = part.name;
   json["iteration_time"] = to_json(part.length);
+  json["mean_iteration"] = to_json(part.mean);
   json["idle_share"] = to_json(part.idle);
   json["idle_share_by_cause"] = causes;
+  json["idle_share_cause_not_recorded"] = to_json(part.of_no_cause);
   json["uncertain_share"] = to_json(part.uncertain);
   return json;
 }
@@ -168,15 +201,18 @@ ordered_json to_json(const ComparedRun& run) {
 }  // namespace
 
 std::string to_text(const RunComparison& comparison, const ComparedRun& first, const ComparedRun& second) {
-  std::string text = about("A", first) + about("B", second) + "\n" + length_sentence(comparison.all.length) + "\n" +
-                     idle_sentence(comparison.all.idle) + "\n" +
-                     part_sentence(comparison.stages.empty() ? comparison.ranks : comparison.stages) + "\n" +
-                     table(comparison.all) + parts_table("by stage", comparison.stages) +
-                     parts_table("by rank", comparison.ranks);
+  std::string text = about("A", first) + about("B", second) + "\n", below;
+  for (std::size_t i = 0; i < comparison.notes.size(); ++i)
+    (i < comparison.cautions ? text : below) += "note: " + comparison.notes[i] + "\n";
+  if (comparison.cautions > 0) text += "\n";
+  if (comparison.other_work) text += "An iteration of B is other work than one of A. ";
+  text += length_sentence(comparison.all.length) + mean_sentence(comparison.all) + "\n" +
+          idle_sentence(comparison.all.idle) + "\n" +
+          part_sentence(comparison.stages.empty() ? comparison.ranks : comparison.stages) + "\n" +
+          table(comparison.all) + parts_table("by stage", comparison.stages) + parts_table("by rank", comparison.ranks);
   text +=
       "\nthe intervals hold for these two runs; the same program may differ by more from run to run (docs/diff.md)\n";
-  for (const std::string& note : comparison.notes) text += "note: " + note + "\n";
-  return text;
+  return text + below;
 }
 
 std::string to_json(const RunComparison& comparison, const ComparedRun& first, const ComparedRun& second) {

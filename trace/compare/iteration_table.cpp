@@ -28,11 +28,27 @@ std::optional<Interval> drift_of(std::span<const double> lengths) {
 
 }  // namespace
 
+void forget_how_far_by_cause(IterationNumbers& numbers) {
+  if (numbers.of_no_cause) numbers.of_no_cause->known.reset();
+  for (auto& share : numbers.by_cause)
+    if (share) share->known.reset();
+}
+
+void forget_how_far(IterationNumbers& numbers) {
+  if (numbers.length) numbers.length->known.reset();
+  if (numbers.mean) numbers.mean->known.reset();
+  if (numbers.idle) numbers.idle->known.reset();
+  if (numbers.uncertain) numbers.uncertain->known.reset();
+  numbers.drift.reset();
+  forget_how_far_by_cause(numbers);
+}
+
 void IterationSums::add(const IterationSums& other) {
   length += other.length;
   watched += other.watched;
   uncertain += other.uncertain;
-  for (std::size_t cause = 0; cause < idle.size(); ++cause) idle[cause] += other.idle[cause];
+  idle += other.idle;
+  for (std::size_t cause = 0; cause < by_cause.size(); ++cause) by_cause[cause] += other.by_cause[cause];
   ranks += other.ranks;
 }
 
@@ -51,7 +67,7 @@ IterationSums* IterationTable::find(IterationKey key) {
 IterationNumbers IterationTable::numbers() const {
   std::uint32_t most_ranks = 0;
   for (const auto& [key, sums] : iterations_) most_ranks = std::max(most_ranks, sums.ranks);
-  std::vector<double> lengths, watched, uncertain, idle;
+  std::vector<double> lengths, watched, uncertain, idle, of_no_cause;
   std::array<std::vector<double>, cause_names.size()> by_cause;
   for (const auto& [key, sums] : iterations_) {
     if (2 * sums.ranks < most_ranks) continue;
@@ -59,8 +75,9 @@ IterationNumbers IterationTable::numbers() const {
     if (sums.watched <= 0) continue;  // a dark one
     watched.push_back(sums.watched);
     uncertain.push_back(sums.uncertain);
-    idle.push_back(std::accumulate(sums.idle.begin(), sums.idle.end(), 0.0));
-    for (std::size_t cause = 0; cause < by_cause.size(); ++cause) by_cause[cause].push_back(sums.idle[cause]);
+    idle.push_back(sums.idle);
+    of_no_cause.push_back(sums.idle - std::accumulate(sums.by_cause.begin(), sums.by_cause.end(), 0.0));
+    for (std::size_t cause = 0; cause < by_cause.size(); ++cause) by_cause[cause].push_back(sums.by_cause[cause]);
   }
   IterationNumbers numbers;
   numbers.iterations = lengths.size();
@@ -68,8 +85,12 @@ IterationNumbers IterationTable::numbers() const {
   std::vector<double> sorted = lengths;
   std::ranges::sort(sorted);
   numbers.length = MeasuredLength{quantile(sorted, 0.5), known_median(lengths)};
+  numbers.mean = MeasuredLength{
+      std::accumulate(lengths.begin(), lengths.end(), 0.0) / static_cast<double>(lengths.size()), known_mean(lengths)};
   numbers.idle = share_of(idle, watched);
   numbers.uncertain = share_of(uncertain, watched);
+  numbers.of_no_cause = share_of(of_no_cause, watched);
+  numbers.held_by_two = held_by_two(watched);
   for (std::size_t cause = 0; cause < by_cause.size(); ++cause)
     numbers.by_cause[cause] = share_of(by_cause[cause], watched);
   numbers.drift = drift_of(lengths);

@@ -25,7 +25,8 @@ struct IterationSums {
   double length = 0;
   double watched = 0;  // the part of it in which bubbles were looked for; idle and uncertain time are shares of that
   double uncertain = 0;
-  std::array<double, cause_names.size()> idle{};
+  double idle = 0;  // as its line says, and of it by the causes of its bubbles
+  std::array<double, cause_names.size()> by_cause{};
   std::uint32_t ranks = 0;
 
   void add(const IterationSums& other);
@@ -44,11 +45,17 @@ struct IterationNumbers {
   std::size_t iterations = 0;
   // The mean over ranks of each iteration; the median of those. Nothing: there are none.
   std::optional<MeasuredLength> length;
+  std::optional<MeasuredLength> mean;  // likewise, the time of all of them by their number
   // Shares of the time. Nothing: bubbles were not measured.
-  std::optional<MeasuredShare> idle, uncertain;
+  std::optional<MeasuredShare> idle, uncertain, of_no_cause;  // of no cause: that bubbles do not account for
   std::array<std::optional<MeasuredShare>, cause_names.size()> by_cause;
+  double held_by_two = 0;         // see statistics.h
   std::optional<Interval> drift;  // of the last third against the first, where it is longer or shorter for certain
 };
+
+// From here on nothing is known for certain: of all numbers, or of those by cause alone.
+void forget_how_far(IterationNumbers& numbers);
+void forget_how_far_by_cause(IterationNumbers& numbers);
 
 class IterationTable {
  public:

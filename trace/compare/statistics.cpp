@@ -77,9 +77,9 @@ Known known_from(double value, std::span<const double> blocks) {
   const auto count = static_cast<double>(blocks.size());
   double squares = 0;
   for (const double block : blocks) squares += (block - average) * (block - average);
-  const double alike = std::min((1 + rho) / (1 - rho), count / 2), independent = count / alike;
+  const double alike = std::min((1 + rho) / (1 - rho), count / 4), independent = count / alike;
   const double variance = squares / (count - alike);
-  return {value, std::sqrt(variance / independent), std::max(independent - 1, 1.0)};
+  return {value, std::sqrt(variance / independent), independent - 1};
 }
 
 // The share of the values below the median is a half, and known as far as the blocks agree on it. That share, less and
@@ -101,18 +101,39 @@ std::optional<KnownWithin> known_median(std::span<const double> values) {
   return KnownWithin{median, quantile(sorted, 0.5 - reach), quantile(sorted, 0.5 + reach)};
 }
 
+std::optional<KnownWithin> known_mean(std::span<const double> values) {
+  if (held_by_two(values) > most_held_by_two) return std::nullopt;
+  const auto mean = known_share(values, std::vector<double>(values.size(), 1.0));
+  if (!mean) return std::nullopt;
+  const double reach = student_quantile(mean->freedom) * mean->error;
+  if (reach >= mean->value) return std::nullopt;
+  return KnownWithin{mean->value, mean->value - reach, mean->value + reach};
+}
+
+double held_by_two(std::span<const double> values) {
+  if (values.size() < 2) return 0;
+  std::vector<double> sorted(values.begin(), values.end());
+  std::ranges::sort(sorted);
+  const double sum = std::accumulate(sorted.begin(), sorted.end(), 0.0);
+  const double beyond = sorted.end()[-1] + sorted.end()[-2] - 2 * quantile(sorted, 0.5);
+  return sum <= 0 ? 0 : beyond / sum;
+}
+
+// The error of a ratio of sums is that of part - ratio * whole, which is linear in both (the delta method).
 std::optional<Known> known_share(std::span<const double> parts, std::span<const double> wholes) {
   const std::size_t blocks = blocks_of(wholes.size());
-  if (blocks == 0) return std::nullopt;
+  if (blocks == 0 || held_by_two(wholes) > most_held_by_two) return std::nullopt;
   const auto sum = [](std::span<const double> values) { return std::accumulate(values.begin(), values.end(), 0.0); };
-  std::vector<double> shares;
+  const double all = sum(wholes);
+  if (all <= 0) return std::nullopt;
+  const double share = sum(parts) / all;
+  std::vector<double> residuals;
   for (std::size_t block = 0; block < blocks; ++block) {
     const auto [begin, end] = block_range(block, blocks, wholes.size());
-    const double whole = sum(wholes.subspan(begin, end - begin));
-    if (whole <= 0) return std::nullopt;
-    shares.push_back(sum(parts.subspan(begin, end - begin)) / whole);
+    const double left = sum(parts.subspan(begin, end - begin)) - share * sum(wholes.subspan(begin, end - begin));
+    residuals.push_back(left / all * static_cast<double>(blocks));
   }
-  return known_from(sum(parts) / sum(wholes), shares);
+  return known_from(share, residuals);
 }
 
 double Interval::farthest() const {
@@ -120,12 +141,12 @@ double Interval::farthest() const {
 }
 
 // Freedom by Welch and Satterthwaite.
-Interval difference(const Known& before, const Known& after) {
+Interval difference(const Known& before, const Known& after, std::size_t claims) {
   const double first = before.error * before.error, second = after.error * after.error, both = first + second;
   const double value = after.value - before.value;
   if (both <= 0) return {value, value, value};
   const double freedom = both * both / (first * first / before.freedom + second * second / after.freedom);
-  const double reach = student_quantile(freedom) * std::sqrt(both);
+  const double reach = student_quantile(freedom, 0.025 / static_cast<double>(claims)) * std::sqrt(both);
   return {value, std::max(value - reach, -before.value), std::min(value + reach, 1 - before.value)};
 }
 
@@ -138,12 +159,12 @@ Interval relative_change(const KnownWithin& before, const KnownWithin& after) {
   return {std::expm1(value), std::expm1(value - below), std::expm1(value + above)};
 }
 
-double student_quantile(double freedom) {
+double student_quantile(double freedom, double tail) {
   double low = 0, high = 1e6;
   for (int i = 0; i < 200 && high - low > 1e-9 * high; ++i) {
     const double t = (low + high) / 2;
     const double above = incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2;
-    (above > 0.025 ? low : high) = t;
+    (above > tail ? low : high) = t;
   }
   return (low + high) / 2;
 }

@@ -46,7 +46,15 @@ Known known_from(double value, std::span<const double> blocks);
 // Of values in their order. Nothing: there are too few.
 std::optional<KnownWithin> known_median(std::span<const double> values);
 
-// sum(parts) / sum(wholes), of pairs in their order. Nothing: there are too few, or nothing to be a share of.
+// Likewise. Nothing also where two values hold too much of the sum, or it is hardly known at all.
+std::optional<KnownWithin> known_mean(std::span<const double> values);
+
+// How much of the sum the two largest values have beyond two usual ones.
+double held_by_two(std::span<const double> values);
+inline constexpr double most_held_by_two = 0.05;  // where two values hold more, a share is known no better than they
+
+// sum(parts) / sum(wholes), of pairs in their order. Nothing: there are too few, nothing to be a share of, or two of
+// them hold too much of it.
 std::optional<Known> known_share(std::span<const double> parts, std::span<const double> wholes);
 
 // With its 95 % interval.
@@ -59,9 +67,10 @@ struct Interval {
 // after / before - 1, of numbers that are larger than 0.
 Interval relative_change(const KnownWithin& before, const KnownWithin& after);
 // Of shares: it is not beyond those that can be.
-Interval difference(const Known& before, const Known& after);
+// `claims`: of so many intervals all hold the truth at once in 95 % of cases (Bonferroni).
+Interval difference(const Known& before, const Known& after, std::size_t claims = 1);
 
-// Student's t: 97.5 % of the values are smaller. `freedom` may be a fraction.
-double student_quantile(double freedom);
+// Student's t: all but `tail` of the values are smaller. `freedom` may be a fraction.
+double student_quantile(double freedom, double tail = 0.025);
 
 }  // namespace weft

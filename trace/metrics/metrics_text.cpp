@@ -55,11 +55,11 @@ class Samples {
   void add_flag(Metric metric, bool value) { add(metric, std::string(value ? "1" : "0")); }
 
   template <std::size_t buckets>
-  void add(Metric metric, const LengthHistogram<buckets>& histogram, const std::array<BucketEnd, buckets>& ends) {
+  void add(Metric metric, const LengthHistogram<buckets>& histogram, const std::array<Duration, buckets>& ends) {
     std::uint64_t count = 0;
     for (std::size_t index = 0; index < buckets; ++index) {
       count += histogram.counts[index];
-      add(metric, "_bucket", std::to_string(count), {{"le", ends[index].text}});
+      add(metric, "_bucket", std::to_string(count), {{"le", seconds(ends[index])}});
     }
     count += histogram.counts[buckets];
     add(metric, "_bucket", std::to_string(count), {{"le", "+Inf"}});

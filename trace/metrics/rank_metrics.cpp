@@ -10,8 +10,8 @@ namespace weft {
 namespace {
 
 template <std::size_t buckets>
-void count_length(LengthHistogram<buckets>& histogram, const std::array<BucketEnd, buckets>& ends, Duration length) {
-  const auto bucket = std::ranges::find_if(ends, [&](const BucketEnd& end) { return length <= end.length; });
+void count_length(LengthHistogram<buckets>& histogram, const std::array<Duration, buckets>& ends, Duration length) {
+  const auto bucket = std::ranges::find_if(ends, [&](Duration end) { return length <= end; });
   ++histogram.counts[static_cast<std::size_t>(bucket - ends.begin())];
   add_to(histogram.sum, length);
 }

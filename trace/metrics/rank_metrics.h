@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,39 +23,18 @@ struct LengthHistogram {
   Duration sum{};
 };
 
-// Upper ends of the buckets: text of seconds as Prometheus has it, and the length.
-struct BucketEnd {
-  const char* text;
-  Duration length;
-};
-inline constexpr std::array<BucketEnd, 14> bubble_buckets{{{"0.0001", std::chrono::microseconds(100)},
-                                                           {"0.0002", std::chrono::microseconds(200)},
-                                                           {"0.0005", std::chrono::microseconds(500)},
-                                                           {"0.001", std::chrono::milliseconds(1)},
-                                                           {"0.002", std::chrono::milliseconds(2)},
-                                                           {"0.005", std::chrono::milliseconds(5)},
-                                                           {"0.01", std::chrono::milliseconds(10)},
-                                                           {"0.02", std::chrono::milliseconds(20)},
-                                                           {"0.05", std::chrono::milliseconds(50)},
-                                                           {"0.1", std::chrono::milliseconds(100)},
-                                                           {"0.2", std::chrono::milliseconds(200)},
-                                                           {"0.5", std::chrono::milliseconds(500)},
-                                                           {"1", std::chrono::seconds(1)},
-                                                           {"10", std::chrono::seconds(10)}}};
-inline constexpr std::array<BucketEnd, 14> iteration_buckets{{{"0.005", std::chrono::milliseconds(5)},
-                                                              {"0.01", std::chrono::milliseconds(10)},
-                                                              {"0.02", std::chrono::milliseconds(20)},
-                                                              {"0.05", std::chrono::milliseconds(50)},
-                                                              {"0.1", std::chrono::milliseconds(100)},
-                                                              {"0.2", std::chrono::milliseconds(200)},
-                                                              {"0.5", std::chrono::milliseconds(500)},
-                                                              {"1", std::chrono::seconds(1)},
-                                                              {"2", std::chrono::seconds(2)},
-                                                              {"5", std::chrono::seconds(5)},
-                                                              {"10", std::chrono::seconds(10)},
-                                                              {"20", std::chrono::seconds(20)},
-                                                              {"50", std::chrono::seconds(50)},
-                                                              {"100", std::chrono::seconds(100)}}};
+// Upper ends of the buckets.
+inline constexpr auto bubble_buckets = std::to_array<Duration>(
+    {std::chrono::microseconds(100), std::chrono::microseconds(200), std::chrono::microseconds(500),
+     std::chrono::milliseconds(1), std::chrono::milliseconds(2), std::chrono::milliseconds(5),
+     std::chrono::milliseconds(10), std::chrono::milliseconds(20), std::chrono::milliseconds(50),
+     std::chrono::milliseconds(100), std::chrono::milliseconds(200), std::chrono::milliseconds(500),
+     std::chrono::seconds(1), std::chrono::seconds(10)});
+inline constexpr auto iteration_buckets = std::to_array<Duration>(
+    {std::chrono::milliseconds(5), std::chrono::milliseconds(10), std::chrono::milliseconds(20),
+     std::chrono::milliseconds(50), std::chrono::milliseconds(100), std::chrono::milliseconds(200),
+     std::chrono::milliseconds(500), std::chrono::seconds(1), std::chrono::seconds(2), std::chrono::seconds(5),
+     std::chrono::seconds(10), std::chrono::seconds(20), std::chrono::seconds(50), std::chrono::seconds(100)});
 
 inline constexpr std::size_t causes = cause_names.size();
 

@@ -232,6 +232,7 @@ class Adder : public TraceSink {
 
   void take_job(const JobRecord& job) {
     const bool refused = job.event == JobEvent::refused;
+    if (refused && result_.rank.refused.jobs++ == 0) result_.rank.refused.why = printable(job.why);
     if ((!refused && job.event != JobEvent::failed) || result_.rank.lost_jobs.size() >= most_jobs) return;
     result_.rank.lost_jobs.push_back("fill job " + std::to_string(job.job) + ", " + printable(job.name) +
                                      (refused ? ", was not run: " : ", has failed: ") + printable(job.why));

@@ -38,9 +38,13 @@ void add_unfilled_note(const RankSummary& rank, const std::string& label, std::v
 }
 
 // Lines that could not be read may be those of the bubbles, and have a note of their own.
+bool lacks_bubbles(const FileTotals& file) {
+  return file.missing_bubbles.lines > file.damage.unreadable.lines + file.damage.too_long.lines;
+}
+
 void add_missing_bubbles(const FileTotals& file, const std::string& label, std::vector<std::string>& notes) {
   const LineCount& missing = file.missing_bubbles;
-  if (missing.lines <= file.damage.unreadable.lines + file.damage.too_long.lines) return;
+  if (!lacks_bubbles(file)) return;
   const bool one = missing.lines == 1;
   notes.push_back(label + std::to_string(missing.lines) +
                   (one ? " bubble is missing, before " : " bubbles are missing, the first before ") +
@@ -96,6 +100,14 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   add_trust_notes(rank, notes);
 }
 
+// A last line that breaks off is one that cannot be read; without a summary it was to be expected.
+void add_lost_lines(const FileTotals& file, LostLines& lost) {
+  lost.unreadable += file.damage.unreadable.lines + (file.rank.complete ? file.damage.cut_off.lines : 0);
+  lost.too_long += file.damage.too_long.lines;
+  lost.bubbles += lacks_bubbles(file) ? file.missing_bubbles.lines : 0;
+  lost.broken_files += file.damage.error != 0 ? 1 : 0;
+}
+
 // Of each rank, in their order.
 using Places = std::vector<std::unique_ptr<SlotPlaces>>;
 
@@ -113,7 +125,11 @@ std::string add_groups(GroupJoiner& joiner, const FileTotals& file, TraceClock c
 
 HostClocks clocks_of(const std::vector<FileTotals>& files) {
   std::vector<TraceHeader> headers;
-  for (const FileTotals& file : files) headers.push_back(file.rank.header);
+  for (const FileTotals& file : files) {
+    headers.push_back(file.rank.header);  // that of the last segment; clocks begin with the first one
+    headers.back().started = file.started;
+    headers.back().wall_clock = file.begin;
+  }
   return host_clocks(headers);
 }
 
@@ -204,6 +220,12 @@ std::int64_t ranks_of_job(const RunSummary& run) {
   for (const RankSummary& rank : run.ranks)
     if (!rank.unsure) expected = std::max<std::int64_t>(expected, rank.header.ranks);
   return expected;
+}
+
+std::set<std::int64_t> numbers_of_ranks(const RunSummary& run) {
+  std::set<std::int64_t> numbers;
+  for (const RankSummary& rank : run.ranks) numbers.insert(rank.header.rank);
+  return numbers;
 }
 
 void add_missing_ranks(RunSummary& run) {
@@ -438,11 +460,20 @@ void add_notes_on_ranks(RunSummary& run) {
 }
 
 std::uint64_t missing_ranks(const RunSummary& run) {
-  std::set<std::int64_t> there;
-  for (const RankSummary& rank : run.ranks) there.insert(rank.header.rank);
+  const std::set<std::int64_t> there = numbers_of_ranks(run);
   if (processes_of(run).size() > there.size()) return 0;
   const std::int64_t missing = ranks_of_job(run) - static_cast<std::int64_t>(there.size());
   return static_cast<std::uint64_t>(std::max<std::int64_t>(missing, 0));
+}
+
+std::vector<std::string> names_of_missing_ranks(const RunSummary& run) {
+  constexpr std::uint64_t most_names = 8;
+  const std::set<std::int64_t> there = numbers_of_ranks(run);
+  const std::uint64_t wanted = std::min(missing_ranks(run), most_names);
+  std::vector<std::string> names;
+  for (std::int64_t rank = 0; names.size() < wanted && rank < ranks_of_job(run); ++rank)
+    if (!there.contains(rank)) names.push_back(std::to_string(rank));
+  return names;
 }
 
 std::string listed_ranks(const std::vector<std::string>& names) {
@@ -508,6 +539,7 @@ NamedRun summarize_with_names(const std::vector<FileTotals>& files, const std::v
     run.ranks.push_back(files[index].rank);
     add_notes(files[index], run.notes);
     if (!failures[index].empty()) run.notes.push_back(failures[index]);
+    add_lost_lines(files[index], run.lost_lines);
   }
   run.groups = joiner.result();
   run.clocks = RunClocks(std::move(hosts), std::move(bounds), 0);

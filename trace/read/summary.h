@@ -49,6 +49,19 @@ struct CommunicatorUse {
   Role role = Role::other;
 };
 
+// Fill jobs of a rank that were not run.
+struct RefusedJobs {
+  std::uint64_t jobs = 0;
+  std::string why;  // of the first, printable
+};
+
+// Of all traces, as the notes say it of each.
+struct LostLines {
+  std::uint64_t unreadable = 0, too_long = 0;
+  std::uint64_t bubbles = 0;       // missing by their numbers
+  std::uint64_t broken_files = 0;  // could be read in part only
+};
+
 struct RankSummary {
   // As of its last segment. Of the total only `idle_unknown` means something: of no rank the bubbles were measured.
   TraceHeader header;
@@ -71,7 +84,8 @@ struct RankSummary {
   SaidNumbers said;
   std::vector<SlotTotals> slots;
   std::vector<std::string> lost_jobs;  // printable; which were refused or failed, and why
-  std::optional<StageOfRank> stage;    // nothing: it is in no pipeline that is known
+  RefusedJobs refused;
+  std::optional<StageOfRank> stage;  // nothing: it is in no pipeline that is known
   std::vector<CommunicatorUse> communicators;
 
   PartOfRun whole() const;
@@ -102,6 +116,7 @@ struct RunSummary {
   // most of any rank; medians of the ranks' medians; the slowdown of the rank that saw the largest.
   RankSummary total;
   GroupJoin groups;
+  LostLines lost_lines;
   RunClocks clocks;                         // traces are numbered as the ranks
   std::vector<RankSlot> longest;            // slots with the most idle time, most first
   std::vector<std::string> notes;           // printable; what a reader should know: missing ranks, cut-off files
@@ -114,6 +129,9 @@ std::set<RankProcess> processes_of(const RunSummary& run);
 
 // Of the job, without a trace. None where processes share a rank: their numbers say nothing of how many there are then.
 std::uint64_t missing_ranks(const RunSummary& run);
+
+// The first ones of those, by their numbers.
+std::vector<std::string> names_of_missing_ranks(const RunSummary& run);
 
 // All "rank*.jsonl" of the directories that belong to the newest run there: the processes that ran at the same time as
 // the one that was started last. A file that cannot be used is left out with a note; where nothing is left

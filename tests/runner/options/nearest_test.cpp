@@ -27,7 +27,7 @@ TEST(Nearest, CountsLettersThatWereLeftOutAddedChangedOrSwapped) {
 TEST(Nearest, FindsTheNameThatWasMeant) {
   EXPECT_EQ(nearest("rnu", verbs), "run");
   EXPECT_EQ(nearest("sumary", verbs), "summary");
-  EXPECT_EQ(nearest("simulation", verbs), "simulate");
+  EXPECT_EQ(nearest("simualte", verbs), "simulate");
   EXPECT_EQ(nearest("sumamry", verbs), "summary");
 }
 
@@ -38,7 +38,26 @@ TEST(Nearest, TakesTheBeginningOfOneName) {
   EXPECT_EQ(nearest("trace", std::vector<std::string>{"trace-limit", "trace-groups"}), std::nullopt);
 }
 
+TEST(Nearest, TakesABeginningBeforeANameThatIsNear) {
+  const std::vector<std::string> names{"lost", "losses-per-step"};
+  EXPECT_EQ(nearest("loss", names), "losses-per-step");
+  EXPECT_EQ(nearest("losst", names), "lost");
+  EXPECT_EQ(nearest("hel", std::vector<std::string>{"help", "help"}), "help");
+}
+
+TEST(Nearest, TakesTheLastWordOfOneName) {
+  const std::vector<std::string> flags{"slowdown-budget", "trace-limit", "record-limit", "queue"};
+  EXPECT_EQ(nearest("budget", flags), "slowdown-budget");
+  EXPECT_EQ(nearest("BUDGET", std::vector<std::string>{"SLOWDOWN_BUDGET"}), "SLOWDOWN_BUDGET");
+  EXPECT_EQ(nearest("limit", flags), std::nullopt);
+  EXPECT_EQ(nearest("down-budget", flags), std::nullopt);
+}
+
 TEST(Nearest, GuessesNothingFromFarAway) {
+  EXPECT_EQ(nearest("tyr", verbs), "try");
+  EXPECT_EQ(nearest("jobz", verbs), "jobs");
+  EXPECT_EQ(nearest("jxbz", verbs), std::nullopt);
+  EXPECT_EQ(nearest("simulation", verbs), std::nullopt);
   EXPECT_EQ(nearest("foo", verbs), std::nullopt);
   EXPECT_EQ(nearest("x", verbs), std::nullopt);
   EXPECT_EQ(nearest("", verbs), std::nullopt);

@@ -26,7 +26,12 @@ struct Written {
   double drift = 0;  // of the length, over the run
   int headers = 1;   // the communicators are opened anew, and iterations counted anew
   bool measured = true;
-  bool has_groups = false;  // those of 1F1B
+  bool has_groups = false;                  // those of 1F1B
+  int silent_rank = -1, short_rank = -1;    // that one has no iterations, or half of them
+  int longer_every = 0;                     // each so manieth iteration takes twice as long
+  int summary_of = 0;                       // there is a summary line with so many iterations
+  bool limited = false, uncertain = false;  // half of the time nobody could tell
+  int without_bubbles = 0;                  // each so manieth iteration has none, and records were dropped
 };
 
 constexpr int microbatches = 4;
@@ -76,12 +81,15 @@ void write_run(const TemporaryDirectory& directory, const Written& run) {
             << rank << R"(, "ranks": )" << run.ranks << R"(, "id": "00000000000000aa", "name": ""})"
             << "\n";
       bubble = 0;
-      for (int number = 1; number <= run.iterations / run.headers; ++number) {
-        const double grown = 1 + run.drift * number / run.iterations + run.jitter * normal(random);
+      const int share = rank == run.silent_rank ? 0 : rank == run.short_rank ? run.iterations / 2 : run.iterations;
+      for (int number = 1; number <= share / run.headers; ++number) {
+        const double grown = 1 + run.drift * number / run.iterations + run.jitter * normal(random) +
+                             (run.longer_every > 0 && number % run.longer_every == 0 ? 1 : 0);
         const auto length = static_cast<std::int64_t>(1e6 * run.milliseconds * grown);
         const auto half =
             static_cast<std::int64_t>(static_cast<double>(length) * (rank == 1 ? run.idle_of_rank_1 : run.idle) / 2);
         for (const char* const cause : {"receive", "collective"}) {
+          if (run.without_bubbles > 0 && number % run.without_bubbles == 0) continue;
           const std::int64_t opened = now + (cause[0] == 'r' ? 0 : length / 2);
           out << R"({"type": "bubble", "device": 0, "time": )" << opened + half << R"(, "id": )" << ++bubble
               << R"(, "opened": )" << opened << R"(, "closed": )" << opened + half << R"(, "cause": ")" << cause
@@ -91,10 +99,18 @@ void write_run(const TemporaryDirectory& directory, const Written& run) {
         out << R"({"type": "iteration", "device": 0, "time": )" << now + length << R"(, "number": )" << number
             << R"(, "started": )" << now << R"(, "ended": )" << now + length << R"(, "groups": )"
             << (run.has_groups ? groups_of(rank, run.ranks) : run.groups) << R"(, "idle": )"
-            << (run.measured ? std::to_string(2 * half) : "null") << "}\n";
+            << (run.measured ? std::to_string(2 * half) : "null") << R"(, "uncertain": )"
+            << (run.uncertain ? length / 2 : 0) << "}\n";
         now += length;
       }
     }
+    if (run.limited)
+      out << R"({"type": "limit", "device": 0, "time": )" << now << R"(, "limit": 1048576})"
+          << "\n";
+    if (run.summary_of > 0)
+      out << R"({"type": "summary", "rank": )" << rank << R"(, "device": 0, "window_begin": 1000000, "window_end": )"
+          << now << R"(, "iterations": )" << run.summary_of << R"(, "bubbles": )" << bubble << R"(, "idle": 1)"
+          << R"(, "dropped_records": )" << (run.without_bubbles > 0 ? 40 : 0) << "}\n";
   }
 }
 
@@ -127,16 +143,17 @@ TEST(Comparison, FindsByHowMuchIterationsAreLonger) {
   EXPECT_LT(length.change->low, 0.04);
   EXPECT_GT(length.change->high, 0.04);
   EXPECT_FALSE(length.change->has_zero());
-  EXPECT_NE(both.text().find("Iterations of B take "), std::string::npos) << both.text();
+  EXPECT_NE(both.text().find("The median iteration of B takes "), std::string::npos) << both.text();
   EXPECT_NE(both.text().find(" % longer: "), std::string::npos) << both.text();
-  EXPECT_NE(both.text().find("Idle time: no difference seen, at most "), std::string::npos) << both.text();
+  EXPECT_NE(both.text().find("Idle time: no difference seen, less than 0.01 points; "), std::string::npos)
+      << both.text();
 }
 
 TEST(Comparison, SaysHowLargeADifferenceMayBeAtMost) {
   const Compared both({}, {.start_id = 2});
   EXPECT_TRUE(both.comparison.all.length.change->has_zero());
   EXPECT_LT(both.comparison.all.length.change->farthest(), 0.02);
-  EXPECT_NE(both.text().find("Iteration time: no difference seen, at most "), std::string::npos) << both.text();
+  EXPECT_NE(both.text().find("The median iteration: no difference seen, at most "), std::string::npos) << both.text();
 }
 
 TEST(Comparison, FindsIdleTimeByCauseAndRank) {
@@ -166,6 +183,22 @@ TEST(Comparison, FindsIdleTimeByStage) {
       << both.text();
 }
 
+TEST(Comparison, OfARankThatOneRunLacksNothingIsSaidOverAllRanks) {
+  const Compared both({.ranks = 3}, {.ranks = 3, .start_id = 2, .silent_rank = 1});
+  EXPECT_FALSE(both.comparison.all.length.change);
+  EXPECT_FALSE(both.comparison.all.idle.change);
+  EXPECT_TRUE(both.comparison.ranks[0].idle.change);
+  EXPECT_TRUE(both.has_note("rank 1 of A left no iteration in B: changes over all ranks are unknown"));
+  EXPECT_FALSE(both.has_note("other work"));
+}
+
+TEST(Comparison, OfRanksThatDisagreeAboutIterationsThereIsNoChangeOfTime) {
+  const Compared both({}, {.start_id = 2, .short_rank = 1});
+  EXPECT_FALSE(both.comparison.all.length.change);
+  EXPECT_TRUE(both.comparison.all.idle.change);
+  EXPECT_TRUE(both.has_note("the ranks of B disagree about the number of iterations"));
+}
+
 TEST(Comparison, OfOtherStagesNothingIsComparedByStage) {
   const Compared both({.ranks = 3, .has_groups = true}, {.ranks = 3, .start_id = 2});
   EXPECT_TRUE(both.comparison.stages.empty());
@@ -185,7 +218,7 @@ TEST(Comparison, OfFewIterationsThereIsNoInterval) {
   EXPECT_FALSE(both.comparison.all.length.change);
   EXPECT_TRUE(both.comparison.all.length.first);
   EXPECT_TRUE(both.has_note("A has 12 iterations: 30 are needed for an interval"));
-  EXPECT_NE(both.text().find("Whether iterations take longer is unknown"), std::string::npos) << both.text();
+  EXPECT_NE(both.text().find("Whether the median iteration takes longer is unknown"), std::string::npos) << both.text();
   EXPECT_NE(both.text().find("Whether the GPUs are idle for longer is unknown"), std::string::npos) << both.text();
 }
 
@@ -214,6 +247,44 @@ TEST(Comparison, SaysWhatElseDiffers) {
   EXPECT_FALSE(alike.has_note("other "));
 }
 
+TEST(Comparison, OfACutTraceNothingIsSaidOfTheWholeRun) {
+  const Compared both({}, {.iterations = 40, .start_id = 2, .summary_of = 200, .limited = true});
+  EXPECT_FALSE(both.comparison.all.length.change);
+  EXPECT_FALSE(both.comparison.all.idle.change);
+  EXPECT_FALSE(both.comparison.ranks[1].idle.change);
+  EXPECT_TRUE(both.has_note("B: rank 0: only iterations 1 to 40 of 200 are in the trace (WEFT_TRACE_LIMIT)"));
+  EXPECT_FALSE(both.has_note("other numbers"));
+  EXPECT_LT(both.text().find("only iterations 1 to 40"),
+            both.text().find("Whether the median iteration takes longer is unknown"));
+}
+
+TEST(Comparison, IdleTimeIsThatOfTheIterationsAndNotOfTheBubblesThatAreLeft) {
+  const Compared both({}, {.start_id = 2, .summary_of = 60, .without_bubbles = 3});
+  const ComparedPart& all = both.comparison.all;
+  EXPECT_NEAR(*all.idle.second, 0.2, 1e-6);
+  EXPECT_TRUE(all.idle.change && all.idle.change->has_zero());
+  EXPECT_NEAR(*all.of_no_cause.second, 0.2 / 3, 1e-3);
+  EXPECT_FALSE(all.of_no_cause.change);
+  EXPECT_FALSE(all.by_cause[static_cast<std::size_t>(Cause::receive)].change);
+  EXPECT_TRUE(both.has_note("B: rank 0: records were dropped, or lines are lost or cannot be read: changes by cause"));
+}
+
+TEST(Comparison, UncertainTimeMayTurnTheSign) {
+  const Compared both({}, {.idle = 0.1, .idle_of_rank_1 = 0.1, .start_id = 2, .uncertain = true});
+  EXPECT_FALSE(both.comparison.all.idle.change);
+  EXPECT_NE(
+      both.text().find("Whether the GPUs are idle for longer is unknown: for 50.0 % of the time nobody could tell"),
+      std::string::npos)
+      << both.text();
+  EXPECT_EQ(both.text().find("has changed most"), std::string::npos) << both.text();
+}
+
+TEST(Comparison, OtherWorkIsSaidFirst) {
+  const Compared both({}, {.groups = 20, .start_id = 2});
+  EXPECT_LT(both.text().find("note: other work"),
+            both.text().find("\nAn iteration of B is other work than one of A. "));
+}
+
 TEST(Comparison, SaysThatARunDrifts) {
   const Compared both({.iterations = 120}, {.iterations = 120, .start_id = 2, .drift = 0.2});
   EXPECT_TRUE(both.has_note("B drifts: its last third takes +"));
@@ -225,6 +296,21 @@ TEST(Comparison, RefusesARunAgainstItself) {
   write_run(folder, {});
   const ComparedRun run = read_compared_run(folder.path());
   EXPECT_THROW(compare_runs(run, run), std::runtime_error);
+}
+
+TEST(Comparison, RefusesARunAgainstItselfThatDoesNotTellItsStart) {
+  TemporaryDirectory folder, other;
+  write_run(folder, {.start_id = 0});
+  write_run(other, {.start_id = 0});
+  EXPECT_THROW(compare_runs(read_compared_run(folder.path()), read_compared_run(other.path())), std::runtime_error);
+}
+
+TEST(Comparison, AMeanThatSaysSomethingElseThanTheMedian) {
+  const Compared both({.iterations = 120}, {.iterations = 120, .start_id = 2, .longer_every = 10});
+  EXPECT_NE(both.text().find(" But the mean iteration takes "), std::string::npos) << both.text();
+  EXPECT_NEAR(*both.comparison.all.mean.second / *both.comparison.all.mean.first, 1.1, 0.01);
+  const Compared alike({}, {.start_id = 2});
+  EXPECT_EQ(alike.text().find("But the mean"), std::string::npos) << alike.text();
 }
 
 TEST(Comparison, RefusesARunWithoutIterations) {

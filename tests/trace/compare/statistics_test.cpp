@@ -138,6 +138,42 @@ TEST(Statistics, SharesAreHeldAsOften) {
   EXPECT_GE(held, 930);
 }
 
+// Iterations of 0.1 s that are idle for 30 %; in some the GPU is idle for a stall besides. Two runs are alike.
+int differ_by_chance(int iterations, double part, double stall, int rounds) {
+  std::mt19937_64 random(31);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform;
+  const auto share = [&] {
+    std::vector<double> idle, lengths;
+    for (int i = 0; i < iterations; ++i) {
+      const double usual = 0.1 * (1 + 0.01 * normal(random)), more = uniform(random) < part ? stall : 0;
+      lengths.push_back(usual + more);
+      idle.push_back(0.3 * usual * (1 + 0.02 * normal(random)) + more);
+    }
+    return known_share(idle, lengths);
+  };
+  int differ = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const auto first = share(), second = share();
+    if (first && second && !difference(*first, *second).has_zero()) ++differ;
+  }
+  return differ;
+}
+
+TEST(Statistics, StallsMakeNoDifferenceByThemselves) {
+  constexpr int rounds = 400;
+  EXPECT_LE(differ_by_chance(100, 0.01, 1, rounds), 0.07 * rounds);
+  EXPECT_LE(differ_by_chance(200, 0.02, 5, rounds), 0.07 * rounds);
+  EXPECT_LE(differ_by_chance(1000, 0.01, 1, rounds), 0.07 * rounds);
+  EXPECT_LE(differ_by_chance(1000, 0.002, 5, rounds), 0.07 * rounds);
+}
+
+TEST(Statistics, OfManyClaimsEachHasAWiderInterval) {
+  const Known one{0.2, 0.01, 12}, other{0.23, 0.01, 12};
+  const Interval alone = difference(one, other), of_ten = difference(one, other, 10);
+  EXPECT_GT(of_ten.high - of_ten.low, 1.3 * (alone.high - alone.low));
+}
+
 // Else an interval would hold everything. The best that is possible for independent values: 1.96 standard errors of two
 // medians, each by sqrt(pi / 2) wider than a mean.
 TEST(Statistics, IntervalsAreNotMuchWiderThanTheyHaveToBe) {
