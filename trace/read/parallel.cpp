@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,7 +32,11 @@ void for_each_file(std::size_t count, std::size_t readers,
   };
   {
     std::vector<std::jthread> threads;
-    for (std::size_t reader = 1; reader < readers; ++reader) threads.emplace_back(read, reader);
+    try {
+      for (std::size_t reader = 1; reader < readers; ++reader) threads.emplace_back(read, reader);
+    } catch (const std::system_error&) {
+      // No more threads are allowed here: those that there are read everything.
+    }
     read(0);
   }
   if (failure) std::rethrow_exception(failure);
