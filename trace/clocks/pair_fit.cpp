@@ -10,6 +10,7 @@
 #include "detector/median.h"
 #include "trace/clocks/pair_blocks.h"
 #include "trace/clocks/steady_rate.h"
+#include "trace/nanoseconds.h"
 
 namespace weft {
 namespace {
@@ -36,10 +37,6 @@ struct Interval {
   }
   bool is_empty() const { return low > high; }
 };
-
-double nanoseconds(Duration duration) {
-  return static_cast<double>(duration.count());
-}
 
 Duration rounded(double value) {
   const auto most = static_cast<double>(farthest_time.count());

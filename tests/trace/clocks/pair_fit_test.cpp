@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <iostream>
 
 #include "tests/trace/clocks/simulated_hosts.h"
@@ -174,7 +175,7 @@ TEST(PairFit, HoldsTheTruthAcrossALongTimeWithoutMessages) {
     simulated.gap_to = simulated.length * 0.7;
   });
   EXPECT_EQ(score.inside, score.cases);
-  EXPECT_LT(score.median_width(), 1.5);
+  EXPECT_LT(score.median_width(), 2.5);  // two fifths of the time are without messages
 }
 
 // Nothing says when in that time it was, or whether the clock stepped or drifted otherwise.
@@ -356,6 +357,26 @@ TEST(PairFit, BoundsThatOnlyContradictEachOtherGiveAWideInterval) {
   ASSERT_TRUE(fit);
   EXPECT_GT(fit->contradictions, 0U);
   EXPECT_GE(fit->offset.median_within(), std::chrono::milliseconds(249));
+}
+
+// Cheap enough for thousands of pairs, however bad the times are.
+TEST(PairFit, TimesOfNoSenseCostLittle) {
+  Dice dice(1);
+  std::clock_t longest = 0;
+  for (const double apart : {1e3, 1e9, 1e12, 5e17}) {
+    PairBounds bounds;
+    const auto time = [&] { return TimePoint(Duration(std::llround(dice.between(-apart, apart)))); };
+    for (int count = 0; count < 20'000; ++count) {
+      bounds.add_to_other(time(), time());
+      bounds.add_to_base(time(), time());
+    }
+    bounds.finish();
+    const std::clock_t begun = std::clock();
+    EXPECT_TRUE(fit_pair(bounds));
+    longest = std::max(longest, std::clock() - begun);
+  }
+  std::cout << "at most " << 1000 * longest / CLOCKS_PER_SEC << " ms of one processor\n";
+  EXPECT_LT(longest, CLOCKS_PER_SEC);
 }
 
 TEST(PairFit, NoNumberOverflows) {
