@@ -108,7 +108,7 @@ Known known_from(double value, std::span<const double> blocks, std::size_t value
   const std::vector<double> apart = less(blocks, mean(blocks));
   const auto count = static_cast<double>(blocks.size());
   const double rho = std::min(correlation(apart, 1), 0.9);
-  const double of_blocks = variance_of_mean(count, rho);
+  const double of_blocks = std::min(variance_of_mean(count, rho), 0.25);
   const double of_values = variance_of_mean(static_cast<double>(values), alike) /
                            variance_of_mean(static_cast<double>(values) / count, alike);
   const double part = std::max(of_blocks, of_values);
@@ -135,7 +135,7 @@ std::optional<KnownWithin> known_median(std::span<const double> values) {
   const Known half = known_from(0.5, shares, values.size(), likeness(values));
   const double reach = student_quantile(half.freedom) * half.error;
   // Where it may lie beyond all values it is by as much farther away as they are apart.
-  const double beyond = std::max(reach / 0.5, 1.0), inside = std::min(reach, 0.5);
+  const double beyond = std::clamp(reach / 0.5, 1.0, 3.0), inside = std::min(reach, 0.5);
   const double low = median - beyond * (median - quantile(sorted, 0.5 - inside));
   const double high = median + beyond * (quantile(sorted, 0.5 + inside) - median);
   if (median > 0 && low <= 0) return std::nullopt;
