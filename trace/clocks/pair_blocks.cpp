@@ -10,6 +10,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t fewest_bounds = 12;  // of each kind, in a block
+constexpr std::size_t fewest_beside_gap = 3;
 constexpr std::size_t most_blocks = 256;
 // Of a trace that was tampered with all bounds may contradict each other.
 constexpr std::size_t most_cut_blocks = 1024;
@@ -23,7 +24,9 @@ class Cutter {
 
   std::vector<PairBlock> blocks() {
     cut(Duration::max());
-    const Duration gap = std::max(shortest_gap, usual_blocks_in_gap * usual_length());
+    // Of few bounds all are one block, and a gap may be most of its time.
+    const Duration rest = blocks_.back().end - blocks_.front().begin - longest_gap_;
+    const Duration gap = std::max(shortest_gap, usual_blocks_in_gap * std::min(usual_length(), rest));
     if (longest_gap_ > gap) cut(gap);
     cut_contradictions();
     return std::move(blocks_);
@@ -51,7 +54,7 @@ class Cutter {
       ++(takes_most ? one_ : other_);
       before = time;
     }
-    if (blocks_.empty() || is_full())
+    if (blocks_.empty() || is_full() || stands_alone())
       close(last);
     else
       give_to_last(last);
@@ -59,6 +62,13 @@ class Cutter {
 
   bool is_full() const {
     return one_ - open_.most.begin >= fewest_bounds && other_ - open_.least.begin >= fewest_bounds;
+  }
+
+  // Behind a gap, or in front of the first one, a few bounds do: they say little of the rate, so the interval gets
+  // wide.
+  bool stands_alone() const {
+    return (blocks_.empty() || blocks_.back().is_gap()) && one_ - open_.most.begin >= fewest_beside_gap &&
+           other_ - open_.least.begin >= fewest_beside_gap;
   }
 
   void close(TimePoint end) {
@@ -84,7 +94,7 @@ class Cutter {
   }
 
   void leave_gap(TimePoint begin, TimePoint end) {
-    if (is_full())
+    if (is_full() || stands_alone())
       close(begin);
     else if (!blocks_.empty())
       give_to_last(begin);

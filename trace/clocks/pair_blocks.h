@@ -1,7 +1,8 @@
 // The time of a pair of clocks, cut into blocks that have some bounds of each kind, and gaps in which there are none.
 //
-// Used by pair_fit.cpp. Pure. A gap counts where it is much longer than a block and has blocks on both sides: a clock
-// that steps there would pass for one that drifts, as no bound says when in that time it was.
+// Used by pair_fit.cpp. Pure. A gap counts where it is much longer than a block, or than all other time, and some
+// bounds of each kind lie on both sides: a clock that steps there would pass for one that drifts, as no bound says when
+// it was.
 #pragma once
 
 #include <cstddef>

@@ -192,6 +192,38 @@ TEST(PairFit, HoldsTheTruthOfAStepWithinALongTimeWithoutMessages) {
   EXPECT_LT(score.median_width(), 1.5);
 }
 
+// Fewer than a block has, before the time without messages or behind it.
+TEST(PairFit, HoldsTheTruthOfAStepBesideAFewMessages) {
+  Score score = score_of("a few beside it", 60, [](SimulatedCase& simulated, Dice& dice) {
+    const bool is_late = dice.chance(0.5);
+    simulated.length = 45;
+    simulated.iteration = 0.2;
+    simulated.microbatches = 1;
+    simulated.busy = dice.between(0, 0.3);
+    simulated.look = logarithmic(dice, 20e-6, 100e-6);
+    simulated.gap_from = is_late ? 30 : 2.2;
+    simulated.gap_to = is_late ? 43.8 : 15;
+    simulated.other.step_at = dice.between(simulated.gap_from + 0.5, simulated.gap_to - 0.5);
+    simulated.other.step = (dice.chance(0.5) ? 1 : -1) * logarithmic(dice, 300e-6, 5e-3);
+  });
+  EXPECT_EQ(score.inside, score.cases);
+}
+
+TEST(PairFit, HoldsTheTruthOfAStepBetweenAFewMessages) {
+  Score score = score_of("a few on both sides", 60, [](SimulatedCase& simulated, Dice& dice) {
+    simulated.length = 45;
+    simulated.iteration = 0.4;
+    simulated.microbatches = 1;
+    simulated.busy = dice.between(0, 0.3);
+    simulated.look = logarithmic(dice, 20e-6, 100e-6);
+    simulated.gap_from = 3.5;
+    simulated.gap_to = 43;
+    simulated.other.step_at = dice.between(4, 42.5);
+    simulated.other.step = (dice.chance(0.5) ? 1 : -1) * logarithmic(dice, 300e-6, 5e-3);
+  });
+  EXPECT_EQ(score.inside, score.cases);
+}
+
 TEST(PairFit, NotesAStepWithinALongTimeWithoutMessages) {
   int noted = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
