@@ -148,6 +148,15 @@ std::string waiting_of_all(const Waits& waits) {
   return text + ".";
 }
 
+// The innermost frames, without folders.
+std::string called_by(const CallSite& site) {
+  constexpr std::size_t most = 4;
+  std::string text;
+  for (std::size_t frame = 0; frame < std::min(site.size(), most); ++frame)
+    text += (frame == 0 ? "" : " < ") + text_of(site[frame], false);
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> causes_of(const RunSummary& run) {
@@ -293,15 +302,26 @@ ordered_json slots_section(const Report& report) {
   table.column("bubbles", format::number).column("median ms", format::time).column("idle ms", format::time);
   for (const char* head : {"% of idle", "forecast err. %", "in forecast %", "filled %"})
     table.column(head, format::percent);
+  const bool have_sites = std::any_of(report.slots.begin(), report.slots.end(), [](const ReportedSlot& reported) {
+    return !reported.slot.slot.call_site.empty();
+  });
+  if (have_sites) table.column("called by", format::words);
   for (const ReportedSlot& reported : report.slots) {
     const SlotTotals& slot = reported.slot.slot;
     const Calibration& forecasts = reported.forecasts;
-    table.row({report.run->rank(reported.slot.rank).name, reported.slot.name.text,
-               phase_names[static_cast<std::size_t>(reported.slot.name.phase)], name_of(slot.cause), slot.bubbles,
-               slot.median.count(), slot.idle.count(), share_of(slot.idle, report.idle_of_slots),
-               share_of(forecasts.error, forecasts.length),
-               share_of(static_cast<double>(forecasts.within), static_cast<double>(forecasts.count())),
-               share_of(reported.filled, slot.idle)});
+    ordered_json row{report.run->rank(reported.slot.rank).name,
+                     reported.slot.name.text,
+                     phase_names[static_cast<std::size_t>(reported.slot.name.phase)],
+                     name_of(slot.cause),
+                     slot.bubbles,
+                     slot.median.count(),
+                     slot.idle.count(),
+                     share_of(slot.idle, report.idle_of_slots),
+                     share_of(forecasts.error, forecasts.length),
+                     share_of(static_cast<double>(forecasts.within), static_cast<double>(forecasts.count())),
+                     share_of(reported.filled, slot.idle)};
+    if (have_sites) row.push_back(called_by(slot.call_site));
+    table.row(std::move(row));
   }
   section["caption"] = formatted("The %zu with the most idle time, of all ranks and of the whole run", table.size()) +
                        left_out_text(report.slots_left_out, "more are not shown") +
