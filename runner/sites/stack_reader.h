@@ -25,8 +25,8 @@ struct CallStack {
 
 class StackReader {
  public:
-  // Once. Returns the reasons for what is missing, one line each. `unwinder`: path of a library that has unw_backtrace; "": one of
-  // the usual names.
+  // Once. Returns the reasons for what is missing, one line each. `unwinder`: path of a library that has unw_backtrace;
+  // "": one of the usual names.
   std::vector<std::string> load(const std::string& unwinder);
   bool reads_anything() const { return unwind_ != nullptr || dump_ != nullptr; }
 

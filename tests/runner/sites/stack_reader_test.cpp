@@ -30,7 +30,7 @@ bool has_function(const std::vector<CallFrameRecord>& frames, std::string_view f
 }  // namespace
 
 // Exported, so that it has a name.
-[[gnu::noinline]] bool read_in_a_known_function() {
+[[gnu::noinline, gnu::visibility("default")]] bool read_in_a_known_function() {
   const bool was_read = loaded_reader().read(stack);
   errno = was_read ? EDOM : ERANGE;  // so that this is no tail call
   return was_read;
