@@ -140,8 +140,8 @@ void context_closing(int device) {
   });
 }
 
-GroupId call_returned(int device, GroupId group) {
-  return the_core().context.call_sites.call_returned(device, group);
+GroupId call_returned(int device, GroupId group, const char* range) {
+  return the_core().context.call_sites.call_returned(device, group, range);
 }
 
 std::string directory_of_this_library() {

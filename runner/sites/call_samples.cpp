@@ -35,12 +35,15 @@ GroupId CallSamples::next_behind(GroupId group) const noexcept {
   return next;
 }
 
-GroupId CallSamples::look(GroupId group) noexcept {
+GroupId CallSamples::look(GroupId group, const char* range) noexcept {
   for (Place& place : places_) {
     State asked = State::asked;
     if (place.group.load(std::memory_order_relaxed) != group ||
         !place.state.compare_exchange_strong(asked, State::looking, std::memory_order_acq_rel))
       continue;
+    std::size_t bytes = 0;
+    for (; bytes + 1 < place.range.size() && range[bytes] != '\0'; ++bytes) place.range[bytes] = range[bytes];
+    place.range[bytes] = '\0';
     place.was_read = reader_.read(place.stack);
     place.state.store(State::looked, std::memory_order_release);
     break;

@@ -19,6 +19,7 @@ namespace weft {
 struct CallSample {
   GroupId group = 0;
   bool was_read = false;  // false: the stack could not be looked at just then
+  const char* range = "";
   const CallStack* stack = nullptr;
 };
 
@@ -35,14 +36,16 @@ class CallSamples {
   bool is_empty() const noexcept;
 
   // The call that issued this group has returned to the hook. The next group that is asked for; 0: none.
-  GroupId look(GroupId group) noexcept;
+  // `range`: of NVTX, "": none is known.
+  GroupId look(GroupId group, const char* range) noexcept;
 
   // Calls function(sample) for each that may be taken: for which it returns true are free again.
   template <class Function>
   void take(Function function) {
     for (Place& place : places_) {
       if (place.state.load(std::memory_order_acquire) != State::looked) continue;
-      if (function(CallSample{place.group.load(std::memory_order_relaxed), place.was_read, &place.stack}))
+      if (function(CallSample{place.group.load(std::memory_order_relaxed), place.was_read, place.range.data(),
+                              &place.stack}))
         place.state.store(State::free, std::memory_order_release);
     }
   }
@@ -53,6 +56,7 @@ class CallSamples {
     std::atomic<State> state{State::free};
     std::atomic<GroupId> group{0};
     bool was_read = false;
+    std::array<char, 64> range;
     CallStack stack;  // not touched before it is used
   };
 

@@ -13,6 +13,7 @@ struct CallSites::Batch {
   struct Site {
     SlotKey slot;
     GroupId group = 0;
+    std::string range;
     CallStack stack;
   };
   std::vector<Site> sites;
@@ -27,7 +28,7 @@ void CallSites::Batch::name() noexcept {
   pthread_setname_np(pthread_self(), "weft-sites");
   try {
     for (const Site& site : sites) {
-      for (CallFrameRecord& frame : named_frames(site.stack)) {
+      for (CallFrameRecord& frame : named_frames(site.stack, site.range)) {
         frame.rhythm = site.slot.rhythm;
         frame.ordinal = site.slot.ordinal;
         frame.group = site.group;
@@ -64,10 +65,10 @@ CallSamples* CallSiteParts::make_samples(int device) {
   return place.load(std::memory_order_acquire);
 }
 
-GroupId CallSiteParts::call_returned(int device, GroupId group) noexcept {
+GroupId CallSiteParts::call_returned(int device, GroupId group, const char* range) noexcept {
   CallSamples* const samples =
       samples_[static_cast<std::size_t>(device) % most_devices].load(std::memory_order_acquire);
-  return samples == nullptr ? 0 : samples->look(group);
+  return samples == nullptr ? 0 : samples->look(group, range);
 }
 
 CallSites::CallSites(CallSiteParts& parts, CallSamples& samples, const ShimServices& shim, int device)
@@ -126,7 +127,8 @@ void CallSites::begin_naming(TimePoint now) {
   samples_.take([&](const CallSample& sample) {
     if (sample.group > wishes_.latest()) return false;
     if (!sample.was_read) return true;
-    if (const auto slot = wishes_.looked_at(sample.group)) batch->sites.push_back({*slot, sample.group, *sample.stack});
+    if (const auto slot = wishes_.looked_at(sample.group))
+      batch->sites.push_back({*slot, sample.group, sample.range, *sample.stack});
     return true;
   });
   if (batch->sites.empty()) return;

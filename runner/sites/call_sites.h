@@ -34,7 +34,7 @@ class CallSiteParts {
   // The places of a device, from its first opening on. One thread at a time.
   CallSamples* make_samples(int device);  // nullptr: the device's number is too high
   // In a hook, see CoreServices.
-  GroupId call_returned(int device, GroupId group) noexcept;
+  GroupId call_returned(int device, GroupId group, const char* range) noexcept;
 
  private:
   static constexpr std::size_t most_devices = 64;

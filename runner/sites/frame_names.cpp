@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,10 +36,11 @@ bool is_of_weft(std::string_view library) {
 }
 
 void add_python(std::vector<CallFrameRecord>& frames, std::string_view text) {
+  std::uint32_t number = 0;
   for (const PythonFrame& found : frames_of_traceback(text, most_named_frames)) {
     CallFrameRecord frame;
     frame.kind = FrameKind::python;
-    frame.number = static_cast<std::uint32_t>(frames.size());
+    frame.number = number++;
     frame.function = found.function;
     frame.file = end_of(found.file, decltype(frame.file)::capacity);
     frame.line = found.line;
@@ -68,8 +70,14 @@ void add_native(std::vector<CallFrameRecord>& frames, std::span<void* const> add
 
 }  // namespace
 
-std::vector<CallFrameRecord> named_frames(const CallStack& stack) {
+std::vector<CallFrameRecord> named_frames(const CallStack& stack, std::string_view range) {
   std::vector<CallFrameRecord> frames;
+  if (!range.empty()) {
+    CallFrameRecord frame;
+    frame.kind = FrameKind::nvtx;
+    frame.function = range;
+    frames.push_back(frame);
+  }
   add_python(frames, {stack.text.data(), stack.text_bytes});
   add_native(frames, {stack.addresses.data(), stack.frames});
   return frames;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
+#include <string_view>
 #include <vector>
 
 #include "runner/sites/stack_reader.h"
@@ -14,8 +14,8 @@ namespace weft {
 
 constexpr std::size_t most_named_frames = 32;  // of each kind
 
-// Slot and group are the caller's. Python's frames first; of either kind the innermost one first, without those of
-// Weft.
-std::vector<CallFrameRecord> named_frames(const CallStack& stack);
+// Slot and group are the caller's. The NVTX range first, unless it is "", then Python's frames; of each kind the
+// innermost one first, without those of Weft.
+std::vector<CallFrameRecord> named_frames(const CallStack& stack, std::string_view range);
 
 }  // namespace weft

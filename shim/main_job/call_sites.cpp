@@ -3,6 +3,7 @@
 
 #include "shim/activate.h"
 #include "shim/main_job/capture.h"
+#include "shim/main_job/ranges.h"
 #include "shim/process.h"
 
 namespace weft {
@@ -14,7 +15,7 @@ constinit std::atomic<GroupId> calls_wanted_from[most_devices]{};
   const CoreServices* const services = core();
   if (services == nullptr || level() != Level::observe || any_capture()) return;
   CoreCall inside;
-  want_calls(device, services->call_returned(device, group));
+  want_calls(device, services->call_returned(device, group, innermost_range()));
 }
 
 void want_calls(int device, GroupId from) noexcept {

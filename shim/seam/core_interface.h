@@ -134,9 +134,9 @@ struct CoreServices {
   // pending. Main-job thread, after the wait; only where quiet moments are wanted.
   void (*quiet_moment)(int device) = nullptr;
   // The call that issued this group has returned from NCCL to its hook, and is wanted; no capture is open. Reads the
-  // stack if this is one of the groups that are asked for. The first of those behind it, 0: none is. Takes no lock and
-  // no memory. Main-job thread.
-  GroupId (*call_returned)(int device, GroupId group) = nullptr;
+  // stack if this is one of the groups that are asked for. The first of those behind it, 0: none is. `range`: the
+  // innermost NVTX range of the thread, "": none is known. Takes no lock and no memory. Main-job thread.
+  GroupId (*call_returned)(int device, GroupId group, const char* range) = nullptr;
 };
 
 }  // namespace weft

@@ -3,6 +3,8 @@
 #   native         each slot's frames have the function that called NCCL, and no file has Weft's own frames
 #   python         likewise, of Python, with file and line
 #   no_unwinder    without libunwind the program runs, one line says so, and so does each trace
+#   nvtx           with weft run --nvtx they begin with the innermost NVTX range
+#   other_nvtx     where another tool has NVTX one line says so, and there are no ranges
 #   off            nothing is recorded, no libunwind is loaded
 #   call_sites.sh SOURCE BUILD PROGRAM CASE
 set -uo pipefail
@@ -13,10 +15,13 @@ export SIMGPU_DEVICES=2 XDG_RUNTIME_DIR=$work WEFT_CALL_SITES=on
 fail() { echo "call sites: $1"; tail -n 40 "$work/err" "$work/out"; exit 1; }
 
 case $case in
-  native) ldconfig -p | grep -q 'libunwind\.so\.8' || { echo "no libunwind.so.8 here"; exit 77; } ;;
+  native | *nvtx) ldconfig -p | grep -q 'libunwind\.so\.8' || { echo "no libunwind.so.8 here"; exit 77; } ;;
   no_unwinder) export WEFT_UNWINDER=$work/absent.so ;;
   off) unset WEFT_CALL_SITES ;;
 esac
+flags=()
+if [[ $case == *nvtx ]]; then flags=(--nvtx) && unset WEFT_CALL_SITES; fi
+if [ "$case" = other_nvtx ]; then export NVTX_INJECTION64_PATH=$work/of_another_tool.so; fi
 command=("$program")
 if [ "$case" = python ]; then
   python3 -c 'import sys; sys.exit(not (3, 7) <= sys.version_info < (3, 13))' || { echo "another Python"; exit 77; }
@@ -24,7 +29,7 @@ if [ "$case" = python ]; then
   command=(sh -c "python3 -B '$script' 0 '$work/id' & python3 -B '$script' 1 '$work/id' && wait %1")
 fi
 if [ "$case" = off ]; then export LD_DEBUG=files LD_DEBUG_OUTPUT=$work/loaded; fi
-timeout 200 "$source_dir/scripts/on-simulated-gpu" --build "$build" "$build/bin/weft" run --observe \
+timeout 200 "$source_dir/scripts/on-simulated-gpu" --build "$build" "$build/bin/weft" run "${flags[@]}" --observe \
   --output "$work/trace" -- "${command[@]}" >"$work/out" 2>"$work/err" || fail "the program fails"
 unset LD_DEBUG LD_DEBUG_OUTPUT
 if [ "$case" = off ]; then
@@ -34,12 +39,16 @@ fi
 if [ "$case" = no_unwinder ]; then
   [ "$(grep -c 'is no libunwind: call sites have no native frames' "$work/err")" = 1 ] || fail "it is not said once"
 fi
+if [ "$case" = other_nvtx ]; then
+  grep -q 'NVTX_INJECTION64_PATH is set, so another tool has NVTX' "$work/err" || fail "nothing is said of the other tool"
+fi
 python3 - "$work/trace" "$case" "$source_dir" <<'CHECKS' || fail "the trace is not right"
 import collections, glob, json, sys
 
 folder, case, source = sys.argv[1:]
 native = {("receive", 1): "receive_activation", ("receive", 0): "receive_gradient", ("send", 0): "send_message",
           ("send", 1): "send_message", ("all_reduce", 0): "sum_up", ("all_reduce", 1): "sum_up"}
+ranges = {"receive_activation": "forward-recv", "receive_gradient": "backward-recv"}
 python = {"receive": "receive_message", "send": "send_message", "all_reduce": "sum_up"}
 functions = set(native.values())
 lines = open(source + "/tests/e2e/call_sites.py").read().splitlines()
@@ -73,7 +82,10 @@ for path in traces:
         own = [frame for frame in stack if frame["kind"] == "native"]
         assert [frame["number"] for frame in own] == list(range(len(own))), own
         assert not any("libweft" in frame["file"] for frame in own), own
-        if case == "native":
+        nvtx = [frame["function"] for frame in stack if frame["kind"] == "nvtx"]
+        called = native[kinds[group], rank]
+        assert nvtx == ([ranges.get(called, "iteration")] if case == "nvtx" else []), (nvtx, called)
+        if case != "python":
             assert [frame["function"] for frame in own if frame["function"] in functions] == [native[kinds[group], rank]], own
             assert own[0]["function"] == native[kinds[group], rank] and own[0]["file"] == "call_sites", own
             assert own[0]["offset"] > 0 and len(own) >= 4, own

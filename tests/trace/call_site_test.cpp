@@ -25,6 +25,7 @@ TEST(CallSite, HasTextsWithAndWithoutFolders) {
   EXPECT_EQ(text_of(python, false), "train.py:120 forward_step");
   const CallFrame native{FrameKind::native, "c10d::send(int)", "libtorch_cuda.so", 0, 0x1f};
   EXPECT_EQ(text_of(native, false), "libtorch_cuda.so+0x1f c10d::send(int)");
+  EXPECT_EQ(text_of({FrameKind::nvtx, "forward-recv", "", 0, 0}, false), "NVTX range forward-recv");
   EXPECT_EQ(text_of({FrameKind::native, "", "", 0, 0x10}, true), "?+0x10");
   EXPECT_EQ(text_of({FrameKind::python, "", "", 0, 0}, true), "?");
   EXPECT_EQ(text_of({FrameKind::python, "f\x1b[31m", "a\n.py", 1, 0}, true), "a\\x0a.py:1 f\\x1b[31m");

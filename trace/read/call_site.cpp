@@ -10,6 +10,7 @@
 namespace weft {
 
 std::string text_of(const CallFrame& frame, bool whole_path) {
+  if (frame.kind == FrameKind::nvtx) return "NVTX range " + printable(frame.function);
   std::string_view file = frame.file;
   if (!whole_path) file = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
   std::string text = file.empty() ? "?" : printable(file);

@@ -20,11 +20,11 @@ struct CallFrame {
   std::uint64_t offset = 0;
 };
 
-// Python's first, as those tell most; of each kind the innermost one first.
+// The NVTX range first, then Python's frames, as those tell most; of each kind the innermost one first.
 using CallSite = std::vector<CallFrame>;
 
-// "train.py:120 forward_step", "libtorch_cuda.so+0x1f c10d::send()". Printable. `whole_path`: with the folders of a
-// file of Python.
+// "NVTX range forward-recv", "train.py:120 forward_step", "libtorch_cuda.so+0x1f c10d::send()". Printable.
+// `whole_path`: with the folders of a file of Python.
 std::string text_of(const CallFrame& frame, bool whole_path);
 
 class CallSiteTable {

@@ -32,12 +32,12 @@ TEST(CallSamples, LookAtTheCallsThatAreAskedForOnly) {
   Samples test;
   const std::array<GroupId, 3> asked{5, 9, 12};
   EXPECT_EQ(test.samples->ask(asked), 5U);
-  EXPECT_EQ(test.samples->look(3), 5U);
+  EXPECT_EQ(test.samples->look(3, ""), 5U);
   EXPECT_TRUE(test.taken().empty());
-  EXPECT_EQ(test.samples->look(5), 9U);
-  EXPECT_EQ(test.samples->look(5), 9U) << "a second time nothing is there to be done";
-  EXPECT_EQ(test.samples->look(10), 12U) << "the one before was missed";
-  EXPECT_EQ(test.samples->look(12), 0U);
+  EXPECT_EQ(test.samples->look(5, ""), 9U);
+  EXPECT_EQ(test.samples->look(5, ""), 9U) << "a second time nothing is there to be done";
+  EXPECT_EQ(test.samples->look(10, ""), 12U) << "the one before was missed";
+  EXPECT_EQ(test.samples->look(12, ""), 0U);
   EXPECT_EQ(test.taken(), (std::vector<GroupId>{5, 12}));
   EXPECT_FALSE(test.samples->is_empty()) << "one was missed";
   test.samples->withdraw();
@@ -47,7 +47,7 @@ TEST(CallSamples, LookAtTheCallsThatAreAskedForOnly) {
 TEST(CallSamples, KeepWhatIsNotTaken) {
   Samples test;
   test.samples->ask(std::array<GroupId, 2>{1, 2});
-  test.samples->look(1);
+  test.samples->look(1, "");
   test.samples->withdraw();
   int calls = 0;
   test.samples->take([&](const CallSample& sample) { return ++calls, sample.group != 1; });
@@ -62,7 +62,7 @@ TEST(CallSamples, AskForNoMoreThanTheyHaveRoomFor) {
   std::vector<GroupId> groups;
   for (GroupId group = 1; group <= 3 * CallSamples::most; ++group) groups.push_back(group);
   test.samples->ask(groups);
-  for (const GroupId group : groups) test.samples->look(group);
+  for (const GroupId group : groups) test.samples->look(group, "");
   EXPECT_EQ(test.taken().size(), CallSamples::most);
 }
 
@@ -75,7 +75,7 @@ TEST(CallSamples, GoFromOneThreadToAnother) {
   std::vector<std::thread> callers;
   for (int i = 0; i < 3; ++i)
     callers.emplace_back([&] {
-      while (!over) test.samples->look(++next);
+      while (!over) test.samples->look(++next, "");
     });
   std::vector<GroupId> all;
   for (int round = 0; round < 1000; ++round) {

@@ -35,7 +35,7 @@ class CallSitesTest : public ::testing::Test {
   void iterate(bool may_ask = true) {
     for (std::int32_t ordinal = 0; ordinal < 4; ++ordinal) {
       ++group_;
-      if (wanted_from != 0 && group_ >= wanted_from) wanted_from = parts_.call_returned(device, group_);
+      if (wanted_from != 0 && group_ >= wanted_from) wanted_from = parts_.call_returned(device, group_, "forward");
       sites_->group_issued(group_, {5, ordinal});
       if (ordinal % 2 == 1) sites_->push(bubble(ordinal));
       look(may_ask);
@@ -96,8 +96,10 @@ TEST_F(CallSitesTest, EachSlotWithABubbleGetsOne) {
   for (const auto& [ordinal, stack] : found) {
     EXPECT_EQ(ordinal % 2, 1);
     EXPECT_GT(stack.size(), 2U);
+    EXPECT_EQ(stack[0].kind, FrameKind::nvtx);
+    EXPECT_EQ(stack[0].function, "forward");
     for (std::size_t i = 0; i < stack.size(); ++i) {
-      EXPECT_EQ(stack[i].number, i);
+      EXPECT_EQ(stack[i].number, i == 0 ? 0 : i - 1);
       EXPECT_EQ(stack[i].rhythm, 5U);
       EXPECT_EQ((stack[i].group - 1) % 4, static_cast<GroupId>(ordinal));
       EXPECT_EQ(stack[i].group, stack[0].group);
@@ -138,13 +140,13 @@ TEST_F(CallSitesTest, WhatAnEarlierOpeningHasLeftIsForgotten) {
   ASSERT_NE(wanted_from, 0U);
   const GroupId asked = wanted_from;
   sites_ = std::make_unique<CallSites>(parts_, *parts_.make_samples(device), shim_, device);
-  wanted_from = parts_.call_returned(device, asked);
+  wanted_from = parts_.call_returned(device, asked, "");
   EXPECT_EQ(wanted_from, 0U);
   iterate_until_both_have_one();
 }
 
 TEST_F(CallSitesTest, ADeviceThatNobodyKnowsHasNone) {
-  EXPECT_EQ(parts_.call_returned(7, 1), 0U);
+  EXPECT_EQ(parts_.call_returned(7, 1, ""), 0U);
   EXPECT_EQ(parts_.make_samples(64), nullptr);
   EXPECT_EQ(parts_.make_samples(-1), nullptr);
 }

@@ -42,7 +42,7 @@ TEST(StackReader, FindsTheCallersByName) {
   if (!loaded_reader().reads_anything()) GTEST_SKIP() << "no libunwind here";
   ASSERT_TRUE(read_in_a_known_function());
   ASSERT_GT(stack.frames, 3U);
-  const auto frames = named_frames(stack);
+  const auto frames = named_frames(stack, "");
   EXPECT_TRUE(has_function(frames, "weft::read_in_a_known_function()"));
   EXPECT_EQ(stack.text_bytes, 0U) << "there is no Python in this process";
   for (std::size_t i = 0; i < frames.size(); ++i) EXPECT_EQ(frames[i].number, i);
