@@ -148,12 +148,25 @@ std::string waiting_of_all(const Waits& waits) {
   return text + ".";
 }
 
-// The innermost frames, without folders.
+// A frame of Python that came with no package and not with Python itself: the training's own, as a rule.
+bool is_own(const CallFrame& frame) {
+  const auto lies_in = [&](const char* folder) { return frame.file.find(folder) != std::string::npos; };
+  return frame.kind == FrameKind::python && !lies_in("/site-packages/") && !lies_in("/dist-packages/") &&
+         !lies_in("/lib/python");
+}
+
+// The innermost frames, and the innermost ones of the training itself; without folders.
 std::string called_by(const CallSite& site) {
-  constexpr std::size_t most = 4;
+  constexpr std::size_t most = 3;
   std::string text;
-  for (std::size_t frame = 0; frame < std::min(site.size(), most); ++frame)
-    text += (frame == 0 ? "" : " < ") + text_of(site[frame], false);
+  std::size_t shown = 0;
+  for (std::size_t frame = 0, own = 0; frame < site.size(); ++frame) {
+    if (frame >= most && (own >= most || !is_own(site[frame]))) continue;
+    if (is_own(site[frame])) ++own;
+    if (frame != 0) text += frame == shown + 1 ? " < " : " < ... < ";
+    text += text_of(site[frame], false);
+    shown = frame;
+  }
   return text;
 }
 
