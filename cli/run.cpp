@@ -33,7 +33,7 @@ struct Request {
   std::map<std::string, std::string> flags;    // what the command line has for each option, by its name in the table
   std::map<std::string, std::string> options;  // those that are asked for; an empty value: as if it were not set
   std::vector<std::string> settings;           // NAME=VALUE of --set
-  bool observe = false, validate = false, strict = false, quiet = false;
+  bool observe = false, validate = false, nvtx = false, strict = false, quiet = false;
   std::vector<std::string> command;
 
   const std::string& asked(const std::string& name) const {
@@ -79,6 +79,7 @@ void describe(CLI::App& app, Request& request) {
   }
   app.add_flag("--validate", request.validate,
                "Keep CUPTI's records as well, for weft validate. The same as --set validate=on.");
+  app.add_flag("--nvtx", request.nvtx, "Let NVTX ranges name call sites. Implies --call-sites on.");
   app.add_flag("--observe", request.observe, "The same as --mode observe.");
   app.add_option("--set", request.settings, "Set an option by its name or variable. May be repeated.")
       ->type_name("NAME=VALUE")
@@ -146,6 +147,7 @@ void merge_settings(const CLI::App& app, Request& request) {
       throw UsageError("--" + std::string(work) + " " + request.asked(work) + " and " +
                        (request.observe ? "--observe" : "mode observe") +
                        " contradict each other: bubbles are filled, or only observed");
+  if (request.nvtx) request.options.try_emplace("call_sites", "on");
   if (app.get_option("--validate")->count() > 0) request.options["validate"] = request.validate ? "on" : "off";
 }
 
@@ -205,6 +207,16 @@ void set_variable(const std::string& name, const std::string& value) {
     ::unsetenv(name.c_str());
   else if (::setenv(name.c_str(), value.c_str(), 1) != 0)
     throw std::runtime_error(name + " cannot be set");
+}
+
+// Each copy of NVTX in a process asks the library that the variable names; one tool can have it.
+void offer_nvtx() {
+  constexpr const char* name = "NVTX_INJECTION64_PATH";
+  const char* const other = std::getenv(name);
+  if (other != nullptr && *other != '\0')
+    warn(std::string(name) + " is set, so another tool has NVTX: call sites have no ranges");
+  else
+    set_variable(name, preloadable_library());
 }
 
 // As the shell names it, which other hosts may know better than what its links lead to; empty: it is gone.
@@ -276,6 +288,7 @@ int run(const Request& request) {
     if (const auto found = variables.find(option.variable); found != variables.end())
       set_variable(option.variable, found->second);
   set_variable("LD_PRELOAD", prepended(preloadable_library(), std::getenv("LD_PRELOAD")));
+  if (request.nvtx) offer_nvtx();
   if (!request.quiet) say_where(parsed.options, variables);
   return become(request.command);
 }

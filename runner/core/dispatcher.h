@@ -22,6 +22,7 @@
 #include "runner/core/worker.h"
 #include "runner/fill/filler.h"
 #include "runner/recording/recorded_session.h"
+#include "runner/sites/call_sites.h"
 
 namespace weft {
 
@@ -40,6 +41,7 @@ struct DispatcherParts {
   TraceWriter* trace = nullptr;   // nullptr: no trace could be opened
   CallSink* recording = nullptr;  // nullptr: none is wanted, or it could not be opened
   Filler* filler = nullptr;       // nullptr: observe only; may be without a job
+  CallSites* sites = nullptr;     // nullptr: none are wanted
   CUcontext context = nullptr;
   MarkerWords words{};
   void (*note_failure)() = nullptr;  // the thread has failed
@@ -104,6 +106,7 @@ class Dispatcher final : public Worker {
   void look_at_limits(TimePoint now);
   void write_board(TimePoint now);
   void look_at_queues(const std::vector<Event>& events);
+  void look_at_call_sites(TimePoint now, const std::vector<Event>& events);
   void look_at_annotations(TimePoint now);
   void look_for_lost_annotations(TimePoint now);
   void withhold_markers();

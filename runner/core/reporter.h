@@ -44,11 +44,13 @@ class Reporter {
 
 class ReportedTrace final : public RecordSink {
  public:
-  // Both outlive this; `trace` may be nullptr.
-  ReportedTrace(const Reporter& reporter, TraceWriter* trace) : reporter_(reporter), trace_(trace) {}
+  // All outlive this; `trace` and `also`, which hears of all records, may be nullptr.
+  ReportedTrace(const Reporter& reporter, TraceWriter* trace, RecordSink* also)
+      : reporter_(reporter), trace_(trace), also_(also) {}
 
   void push(const Record& record) noexcept override {
     if (trace_ != nullptr) trace_->push(record);
+    if (also_ != nullptr) also_->push(record);
     if (record.kind == RecordKind::anomaly) reporter_.say(record.anomaly);
   }
   std::uint64_t dropped() const { return trace_ == nullptr ? 0 : trace_->dropped(); }
@@ -56,6 +58,7 @@ class ReportedTrace final : public RecordSink {
  private:
   const Reporter& reporter_;
   TraceWriter* const trace_;
+  RecordSink* const also_;
 };
 
 }  // namespace weft

@@ -148,6 +148,28 @@ std::string waiting_of_all(const Waits& waits) {
   return text + ".";
 }
 
+// A frame of Python that came with no package and not with Python itself: the training's own, as a rule.
+bool is_own(const CallFrame& frame) {
+  const auto lies_in = [&](const char* folder) { return frame.file.find(folder) != std::string::npos; };
+  return frame.kind == FrameKind::python && !lies_in("/site-packages/") && !lies_in("/dist-packages/") &&
+         !lies_in("/lib/python");
+}
+
+// The innermost frames, and the innermost ones of the training itself; without folders.
+std::string called_by(const CallSite& site) {
+  constexpr std::size_t most = 3;
+  std::string text;
+  std::size_t shown = 0;
+  for (std::size_t frame = 0, own = 0; frame < site.size(); ++frame) {
+    if (frame >= most && (own >= most || !is_own(site[frame]))) continue;
+    if (is_own(site[frame])) ++own;
+    if (frame != 0) text += frame == shown + 1 ? " < " : " < ... < ";
+    text += text_of(site[frame], false);
+    shown = frame;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> causes_of(const RunSummary& run) {
@@ -293,15 +315,26 @@ ordered_json slots_section(const Report& report) {
   table.column("bubbles", format::number).column("median ms", format::time).column("idle ms", format::time);
   for (const char* head : {"% of idle", "forecast err. %", "in forecast %", "filled %"})
     table.column(head, format::percent);
+  const bool have_sites = std::any_of(report.slots.begin(), report.slots.end(), [](const ReportedSlot& reported) {
+    return !reported.slot.slot.call_site.empty();
+  });
+  if (have_sites) table.column("called by", format::words);
   for (const ReportedSlot& reported : report.slots) {
     const SlotTotals& slot = reported.slot.slot;
     const Calibration& forecasts = reported.forecasts;
-    table.row({report.run->rank(reported.slot.rank).name, reported.slot.name.text,
-               phase_names[static_cast<std::size_t>(reported.slot.name.phase)], name_of(slot.cause), slot.bubbles,
-               slot.median.count(), slot.idle.count(), share_of(slot.idle, report.idle_of_slots),
-               share_of(forecasts.error, forecasts.length),
-               share_of(static_cast<double>(forecasts.within), static_cast<double>(forecasts.count())),
-               share_of(reported.filled, slot.idle)});
+    ordered_json row{report.run->rank(reported.slot.rank).name,
+                     reported.slot.name.text,
+                     phase_names[static_cast<std::size_t>(reported.slot.name.phase)],
+                     name_of(slot.cause),
+                     slot.bubbles,
+                     slot.median.count(),
+                     slot.idle.count(),
+                     share_of(slot.idle, report.idle_of_slots),
+                     share_of(forecasts.error, forecasts.length),
+                     share_of(static_cast<double>(forecasts.within), static_cast<double>(forecasts.count())),
+                     share_of(reported.filled, slot.idle)};
+    if (have_sites) row.push_back(called_by(slot.call_site));
+    table.row(std::move(row));
   }
   section["caption"] = formatted("The %zu with the most idle time, of all ranks and of the whole run", table.size()) +
                        left_out_text(report.slots_left_out, "more are not shown") +
