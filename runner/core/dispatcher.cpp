@@ -10,6 +10,7 @@ namespace {
 
 constexpr Duration between_clocks = std::chrono::seconds(30);
 constexpr Duration between_boards = std::chrono::milliseconds(200);
+constexpr Duration between_pages = std::chrono::milliseconds(250);
 constexpr Duration longest_launch = std::chrono::microseconds(100);
 constexpr Duration longest_look = std::chrono::microseconds(200);  // that nobody interrupts
 
@@ -19,10 +20,11 @@ Dispatcher::Dispatcher(const DispatcherParts& parts, const DispatcherOptions& op
     : parts_(parts),
       options_(options),
       records_(*parts.reporter, parts.trace),
+      live_records_(records_, options.live && parts.trace != nullptr ? &live_ : nullptr),
       source_(*parts.shim, *parts.router, parts.words, options.session.device, {parts.driver, parts.words}),
       questions_(*parts.shim, options.session.device),
       host_(*parts.shim, options.session.device),
-      session_(options.session, records_, parts.recording),
+      session_(options.session, live_records_, parts.recording),
       filler_(parts.filler) {}
 
 void Dispatcher::prepare() {
@@ -40,6 +42,7 @@ Worker::Work Dispatcher::step(TimePoint begin) {
   look_at_limits(now);
   look_at_annotations(now);
   write_board(now);
+  show_page(now);
   look_at_clocks(now);
   session_.looks_within(source_.uncertainty_of_look());
   look_at_queues(events);
@@ -95,6 +98,22 @@ void Dispatcher::write_board(TimePoint now) {
   if (now < next_board_) return;
   next_board_ = now + between_boards;
   board_.set(session_.session().bubble_lengths());
+}
+
+void Dispatcher::show_page(TimePoint now) {
+  if (now < next_page_ || !options_.live || parts_.trace == nullptr) return;
+  next_page_ = now + between_pages;
+  const Session& session = session_.session();
+  show(now, session.totals(), session.startup(), records_.dropped() + source_.lost());
+}
+
+void Dispatcher::show(TimePoint now, const TraceSummary& totals, const std::optional<StartupRecord>& startup,
+                      std::uint64_t dropped_records) {
+  live_numbers_.time = now.time_since_epoch().count();
+  set_totals(totals, startup, live_numbers_);
+  live_numbers_.dropped_records = dropped_records;
+  live_.fill(session_.session().snapshot(), live_numbers_);
+  parts_.trace->show(live_numbers_);
 }
 
 void Dispatcher::record_clocks() {
@@ -376,6 +395,7 @@ TraceSummary Dispatcher::summary() {
   const UnheardAnnotations unheard = source_.unheard_annotations();
   summary.annotations_refused += unheard.refused;
   summary.annotations_held_back = unheard.held_back;
+  if (options_.live && parts_.trace != nullptr) show(now(), summary, summary.startup, summary.dropped_records);
   return summary;
 }
 
