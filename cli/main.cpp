@@ -26,6 +26,7 @@ constexpr std::array verbs{
     Verb{"try", "run a fill job alone, and say whether a training would", &try_verb},
     Verb{"new-job", "write a small project for a fill job of your own", &new_job_verb},
     Verb{"jobs", "fill jobs that wait until trainings have done them", &jobs_verb},
+    Verb{"top", "watch the ranks of a running job", &top_verb},
     Verb{"summary", "add up the traces of all ranks", &summary_verb},
     Verb{"report", "one HTML file that shows a run: where time is lost, and why", &report_verb},
     Verb{"diff", "compare two runs, with intervals", &diff_verb},

@@ -21,6 +21,7 @@ int lib_verb(const Arguments& arguments);
 int config_verb(const Arguments& arguments);
 int check_verb(const Arguments& arguments);
 int summary_verb(const Arguments& arguments);
+int top_verb(const Arguments& arguments);
 int validate_verb(const Arguments& arguments);
 int estimate_verb(const Arguments& arguments);
 int diff_verb(const Arguments& arguments);

@@ -331,6 +331,7 @@ void Device::start_dispatcher() {
   options.session.dark = Budget::is_limit(core_.options.slowdown_budget) && !core_.options.validate;
   options.queues = hardware_queues(core_.environments.now);
   options.slack_copies = core_.options.slack_copies;
+  options.live = core_.options.live;
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);
   for (const JobRecord& refused : refused_) dispatcher_->submit(Record(ordinal_, now(), refused));

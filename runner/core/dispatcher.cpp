@@ -11,6 +11,7 @@ namespace {
 constexpr Duration longest_naming = std::chrono::seconds(1);  // of the latest call sites, at the end
 constexpr Duration between_clocks = std::chrono::seconds(30);
 constexpr Duration between_boards = std::chrono::milliseconds(200);
+constexpr Duration between_pages = std::chrono::milliseconds(250);
 constexpr Duration longest_launch = std::chrono::microseconds(100);
 constexpr Duration longest_look = std::chrono::microseconds(200);  // that nobody interrupts
 
@@ -19,7 +20,7 @@ constexpr Duration longest_look = std::chrono::microseconds(200);  // that nobod
 Dispatcher::Dispatcher(const DispatcherParts& parts, const DispatcherOptions& options)
     : parts_(parts),
       options_(options),
-      records_(*parts.reporter, parts.trace, parts.sites),
+      records_(*parts.reporter, parts.trace, {parts.sites, options.live && parts.trace != nullptr ? &live_ : nullptr}),
       source_(*parts.shim, *parts.router, parts.words, options.session.device, {parts.driver, parts.words}),
       questions_(*parts.shim, options.session.device),
       host_(*parts.shim, options.session.device),
@@ -41,6 +42,7 @@ Worker::Work Dispatcher::step(TimePoint begin) {
   look_at_limits(now);
   look_at_annotations(now);
   write_board(now);
+  show_page(now);
   look_at_clocks(now);
   session_.looks_within(source_.uncertainty_of_look());
   look_at_queues(events);
@@ -107,6 +109,22 @@ void Dispatcher::write_board(TimePoint now) {
   if (now < next_board_) return;
   next_board_ = now + between_boards;
   board_.set(session_.session().bubble_lengths());
+}
+
+void Dispatcher::show_page(TimePoint now) {
+  if (now < next_page_ || !options_.live || parts_.trace == nullptr) return;
+  next_page_ = now + between_pages;
+  const Session& session = session_.session();
+  show(now, session.totals(), session.startup(), records_.dropped() + source_.lost());
+}
+
+void Dispatcher::show(TimePoint now, const TraceSummary& totals, const std::optional<StartupRecord>& startup,
+                      std::uint64_t dropped_records) {
+  live_numbers_.time = now.time_since_epoch().count();
+  set_totals(totals, startup, live_numbers_);
+  live_numbers_.dropped_records = dropped_records;
+  live_.fill(session_.session().snapshot(), live_numbers_);
+  parts_.trace->show(live_numbers_);
 }
 
 void Dispatcher::record_clocks() {
@@ -392,6 +410,7 @@ TraceSummary Dispatcher::summary() {
   const UnheardAnnotations unheard = source_.unheard_annotations();
   summary.annotations_refused += unheard.refused;
   summary.annotations_held_back = unheard.held_back;
+  if (options_.live && parts_.trace != nullptr) show(now(), summary, summary.startup, summary.dropped_records);
   return summary;
 }
 

@@ -144,6 +144,9 @@ class Session {
   BubbleRoom room_for(TimePoint now, const Candidates& candidates) const;
   Snapshot snapshot() const;
   const BubbleLengths& bubble_lengths() const { return accounts_.bubble_lengths(); }
+  // As of now: without medians, causes of uncertain time and what only the end tells.
+  const TraceSummary& totals() const { return accounts_.totals(); }
+  std::optional<StartupRecord> startup() const { return accounts_.startup(); }
   TraceSummary summary(std::uint64_t dropped_records) const;
 
  private:
