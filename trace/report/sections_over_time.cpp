@@ -1,15 +1,12 @@
 // The sections that judge the run: forecasts, filling and its price, what other shapes would change; see sections.h.
 #include "trace/formatted.h"
 #include "trace/report/sections.h"
+#include "trace/report/shown_numbers.h"
 
 namespace weft::report {
 namespace {
 
 constexpr const char* too_few_iterations = "there are too few iterations";
-
-double milliseconds(double time) {
-  return time / 1e6;
-}
 
 // Of each iteration that is kept.
 DataTable series_table(const Report& report) {
@@ -100,9 +97,8 @@ ordered_json stages_plot(const Report& report) {
   add("as it is, by theory", *what_if.iteration);
   add("the longest stage were like the next one", *what_if.like_the_next_one);
   add("the same work were spread evenly", *what_if.even);
-  plot["caption"] =
-      formatted("Theory takes the stages' work and makes an iteration of %.1f ms; measured are %.1f ms.",
-                milliseconds(*what_if.iteration), milliseconds(static_cast<double>(report.frontier.length.count())));
+  plot["caption"] = formatted("Theory takes the stages' work and makes an iteration of %.1f ms; measured are %.1f ms.",
+                              milliseconds(*what_if.iteration), milliseconds(report.frontier.length));
   plot["table"] = std::move(table).json();
   return plot;
 }

@@ -4,14 +4,11 @@
 
 #include "trace/formatted.h"
 #include "trace/report/report.h"
+#include "trace/report/shown_numbers.h"
 #include "trace/totals.h"
 
 namespace weft::report {
 namespace {
-
-double milliseconds(Duration time) {
-  return static_cast<double>(time.count()) / 1e6;
-}
 
 // As people say it: a collective waits for the last rank that comes to it.
 std::string spoken(const std::string& cause) {
@@ -46,7 +43,7 @@ std::string idle_sentence(const Report& report) {
   const RankSummary& total = report.run->summary().total;
   if (!is_measured(total.header)) return "How long the GPUs wait is not known: bubbles were not measured.";
   if (total.window <= Duration{}) return "How long the GPUs wait is not known: the traces have no measured time.";
-  const PartOfRun part = total.steady().value_or(total.whole());
+  const PartOfRun part = shown_part(total);
   std::string text = formatted("The GPUs wait for %.1f %% of the time", 100 * part.idle_share()) + causes_of(total);
   if (part.uncertain_share() > 0.01)
     text += formatted("; for another %.1f %% nobody could tell", 100 * part.uncertain_share());
