@@ -25,21 +25,27 @@ ordered_json frontier_plot(const Frontier& frontier) {
   std::iota(shown.begin(), shown.end(), std::size_t{0});
   if (shown.size() > most_units) {
     std::ranges::stable_sort(shown, std::ranges::greater{},
-                             [&](std::size_t unit) { return frontier.units[unit].median; });
+                             [&](std::size_t unit) { return frontier.units[unit].most; });
     shown.resize(most_units);
   }
   DataTable table("work");
   table.column("of", format::words).column("work in an iteration, ms", format::time);
   table.column("% of iterations in which it is the longest", format::percent);
-  for (const std::size_t unit : shown)
-    table.row(
-        {frontier.units[unit].name, frontier.units[unit].median.count(), share(frontier.units[unit].at_frontier)});
+  table.column("% of its time that is uncertain", format::percent);
+  for (const std::size_t at : shown) {
+    const WorkOfUnit& unit = frontier.units[at];
+    table.row({unit.name, unit.most.count(), share(unit.at_frontier), share(unit.uncertain)});
+  }
+  const bool is_named = frontier.lead == Lead::clear && frontier.has_all_ranks();
+  const bool is_uncertain = std::ranges::any_of(frontier.units, [](auto& unit) { return unit.uncertain > 0; });
   return {{"title", "Work in an iteration, without its bubbles"},
-          {"caption", formatted("Medians of %zu iterations; full width is an iteration, %.1f ms", frontier.iterations,
-                                milliseconds(frontier.length)) +
+          {"caption", formatted("Medians of %zu iterations", frontier.iterations) +
+                          (frontier.has_all_ranks() ? "" : ", " + compared_text(frontier)) +
+                          formatted("; full width is an iteration, %.1f ms", milliseconds(frontier.length)) +
+                          (is_uncertain ? "; uncertain time counts as work" : "") +
                           left_out_text(frontier.units.size() - shown.size(), "more are not shown") + "."},
           {"whole", frontier.length.count()},
-          {"marked", frontier.slowest ? ordered_json(frontier.units[*frontier.slowest].name) : nullptr},
+          {"marked", is_named ? ordered_json(frontier.units[frontier.longest].name) : nullptr},
           {"table", std::move(table).json()}};
 }
 

@@ -57,20 +57,25 @@ std::vector<OtherShape> other_shapes(const WhatIf& what_if) {
   return shapes;
 }
 
-// The stages have to be the units of the frontier.
+// The stages have to be the units of the frontier. Where a rank is missing the longest one may be another one.
 void add_stage_times(WhatIf& what_if, const Frontier& frontier) {
-  if (!frontier.missing.empty() || frontier.units.size() != static_cast<std::size_t>(what_if.stages)) return;
+  what_if.stages_missing = !frontier.missing.empty() ? frontier.missing
+                           : frontier.units.size() != static_cast<std::size_t>(what_if.stages)
+                               ? "the work of each stage is not known"
+                           : frontier.lead == Lead::uncertain ? uncertain_text(frontier)
+                                                              : "";
+  if (!what_if.stages_missing.empty()) return;
   std::vector<double> work;
-  for (const WorkOfUnit& unit : frontier.units) work.push_back(static_cast<double>(unit.median.count()));
+  for (const WorkOfUnit& unit : frontier.units) work.push_back(static_cast<double>(unit.most.count()));
   const auto iteration = [&](const std::vector<double>& times) {
     return iteration_of_theory(times, what_if.microbatches, what_if.chunks);
   };
   what_if.iteration = iteration(work);
-  std::vector<double> faster = work;
-  faster[frontier.longest] = work[frontier.next];
-  what_if.like_the_next_one = iteration(faster);
   const double mean = std::accumulate(work.begin(), work.end(), 0.0) / static_cast<double>(work.size());
   what_if.even = iteration(std::vector<double>(work.size(), mean));
+  if (!frontier.has_all_ranks()) return;
+  work[frontier.longest] = std::min(work[frontier.longest], work[frontier.next]);
+  what_if.like_the_next_one = iteration(work);
 }
 
 }  // namespace

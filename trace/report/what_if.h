@@ -35,10 +35,11 @@ struct WhatIf {
   double theory = 0;
   std::optional<double> measured;  // idle share of the ranks of pipelines; of the steady part of the run
   std::vector<OtherShape> shapes;  // this one and others
-  // Of the times in which the stages work (frontier.h), in nanoseconds; nothing: they are not known by stage.
-  std::optional<double> iteration;          // by the formula
-  std::optional<double> like_the_next_one;  // the slowest stage as fast as the one behind it
-  std::optional<double> even;               // the same work, evenly spread
+  // Of the times in which the stages work (frontier.h), uncertain time being work, in nanoseconds.
+  std::string stages_missing;               // why they are not known; "": they are
+  double iteration = 0;                     // by the formula
+  double even = 0;                          // the same work, evenly spread
+  std::optional<double> like_the_next_one;  // the slowest stage as fast as the next one; nothing: ranks are missing
 };
 
 WhatIf find_what_if(const ReportedRun& run, const Frontier& frontier);
