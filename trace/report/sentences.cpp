@@ -20,11 +20,12 @@ std::string spoken(const std::string& cause) {
   return "something that is not known";
 }
 
-// "61.9 % of that for messages of other ranks, 37.9 % for collectives": the two largest of a twentieth and more.
-std::string causes_of(const RankSummary& total) {
+// "; over the whole run 61.9 % of the idle time is for messages of other ranks, 37.9 % for collectives": the two
+// largest of a twentieth and more. The records tell no start-up from the rest.
+std::string main_causes(const Report& report) {
   std::vector<std::pair<Duration, std::string>> causes;
   Duration all{};
-  for (const auto& [cause, idle] : total.idle_by_cause) {
+  for (const auto& [cause, idle] : report.run->summary().total.idle_by_cause) {
     causes.emplace_back(idle, cause);
     add_to(all, idle);
   }
@@ -33,21 +34,30 @@ std::string causes_of(const RankSummary& total) {
   for (std::size_t place = 0; place < std::min<std::size_t>(causes.size(), 2); ++place) {
     const double share = milliseconds(causes[place].first) / std::max(milliseconds(all), 1e-9);
     if (share < 0.05) break;
-    text += (text.empty() ? ": " : ", ") + formatted("%.0f %% of that ", 100 * share) + "for " +
+    text += formatted(place == 0 ? "%.0f %% of the idle time is for " : ", %.0f %% for ", 100 * share) +
             spoken(causes[place].second);
   }
-  return text;
+  if (text.empty()) return "";
+  return (report.run->has_first_part_only()      ? "; over the first part of the run, which the traces hold, "
+          : report.run->summary().total.steady() ? "; over the whole run "
+                                                 : "; ") +
+         text;
 }
 
 std::string idle_sentence(const Report& report) {
-  const RankSummary& total = report.run->summary().total;
+  const ReportedRun& run = *report.run;
+  const RankSummary& total = run.summary().total;
   if (!is_measured(total.header)) return "How long the GPUs wait is not known: bubbles were not measured.";
   if (total.window <= Duration{}) return "How long the GPUs wait is not known: the traces have no measured time.";
   const PartOfRun part = shown_part(total);
-  std::string text = formatted("The GPUs wait for %.1f %% of the time", 100 * part.idle_share()) + causes_of(total);
+  std::string text = formatted("The GPUs wait for %.1f %% of the time", 100 * part.idle_share()) +
+                     (total.steady() ? " after start-up" : " of the whole run");
+  const std::size_t ranks = run.traces.size() + missing_ranks(run.summary());
+  if (report.gain.ranks < ranks)
+    text += formatted(", on the %zu of %zu ranks where that is known", report.gain.ranks, ranks);
   if (part.uncertain_share() > 0.01)
-    text += formatted("; for another %.1f %% nobody could tell", 100 * part.uncertain_share());
-  return text + ".";
+    text += formatted(", and for another %.1f %% nobody could tell", 100 * part.uncertain_share());
+  return text + main_causes(report) + ".";
 }
 
 // One card among those of its stage.

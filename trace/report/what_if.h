@@ -20,6 +20,9 @@ struct Frontier;
 // is idle with m microbatches.
 double bubble_of_theory(int stages, int microbatches, int chunks);
 
+// A pipeline of that theory cannot wait for so little of its time. `waits`: at most, with uncertain time; 0: not known.
+bool is_below_theory(double waits, double theory);
+
 // The time of an iteration in which stage s works w_s in v m equal parts: max(w) + (sum(w) - max(w)) / (v m). The stage
 // that works longest sets the pace, and once each of the others works for a part alone before it or behind it.
 double iteration_of_theory(const std::vector<double>& work, int microbatches, int chunks);

@@ -1,6 +1,7 @@
 // The pure parts of a report: which stage is the frontier, and the theory of pipelines.
 #include <gtest/gtest.h>
 
+#include "trace/report/file_names.h"
 #include "trace/report/frontier.h"
 #include "trace/report/report.h"
 #include "trace/report/what_if.h"
@@ -188,6 +189,13 @@ TEST(Theory, OfTheBubble) {
   EXPECT_DOUBLE_EQ(bubble_of_theory(1, 8, 1), 0);
 }
 
+TEST(Theory, IsOfAnotherOrderWhereTheRunWaitsForClearlyLess) {
+  EXPECT_TRUE(is_below_theory(0.13, bubble_of_theory(4, 8, 1)));
+  EXPECT_FALSE(is_below_theory(0.25, bubble_of_theory(4, 8, 1)));
+  EXPECT_FALSE(is_below_theory(0.3, bubble_of_theory(4, 8, 1)));
+  EXPECT_FALSE(is_below_theory(0, bubble_of_theory(4, 8, 1)));  // nothing was measured
+}
+
 // With equal stages the idle share is that of the bubble.
 TEST(Theory, OfTheIterationAgreesWithThatOfTheBubble) {
   const double iteration = iteration_of_theory({80, 80, 80, 80}, 8, 1);
@@ -196,6 +204,22 @@ TEST(Theory, OfTheIterationAgreesWithThatOfTheBubble) {
 
 TEST(Theory, TheLongestStageSetsThePace) {
   EXPECT_DOUBLE_EQ(iteration_of_theory({80, 160}, 8, 1), 160 + 80.0 / 8);
+}
+
+TEST(FileNames, StandAloneInTexts) {
+  const auto text = [](const std::string& of, const std::string& directory = "/home/alice/run 1/") {
+    return with_names_of_files(of, {directory});
+  };
+  EXPECT_EQ(text("rank 2: 1 line not readable: /home/alice/run 1/rank2.3.jsonl:17"),
+            "rank 2: 1 line not readable: rank2.3.jsonl:17");
+  EXPECT_EQ(text("/home/alice/run 1//rank2.3.jsonl is a copy of /home/alice/run 1/rank2.4.jsonl; it is left out"),
+            "rank2.3.jsonl is a copy of rank2.4.jsonl; it is left out");
+  EXPECT_EQ(text("weft-1/rank2.3.jsonl:17, my-weft-1/x", "weft-1"), "rank2.3.jsonl:17, my-weft-1/x");
+  EXPECT_EQ(text("./rank2.3.jsonl:17", "."), "rank2.3.jsonl:17");
+  EXPECT_EQ(text("the fill job was refused ('/opt/secret/job.so' cannot be opened)"),
+            "the fill job was refused ('job.so' cannot be opened)");
+  EXPECT_EQ(text("/a/b/"), "b/");
+  EXPECT_EQ(text("80 % / 20 %, and/or 3/4, https://weft.example/x"), "80 % / 20 %, and/or 3/4, https://weft.example/x");
 }
 
 }  // namespace

@@ -180,6 +180,35 @@ TEST(Report, UnmeasuredAndMissingThingsAreSaidAndNotGuessed) {
   EXPECT_NE(section(data, "notes").dump().find("3 left no trace here"), std::string::npos);
 }
 
+TEST(Report, NamesFilesWithoutTheirFolders) {
+  const test::WrittenRun run;
+  std::ofstream(run.path_of(1), std::ios::app) << "no JSON\n";
+  std::ofstream(run.traces / "rank2.102.jsonl") << R"({"type": "header", "format": "weft-trace", "version": 99})"
+                                                << "\n";
+  const json data = data_of(run.traces.path());
+  EXPECT_EQ(data.dump().find(run.traces.path()), std::string::npos);
+  EXPECT_NE(section(data, "notes").dump().find(": rank1.101.jsonl:"), std::string::npos) << section(data, "notes");
+  EXPECT_NE(section(data, "notes").dump().find("rank2.102.jsonl"), std::string::npos) << section(data, "notes");
+}
+
+// Shares are of the time after start-up, causes of all of it.
+TEST(Report, SaysOfWhichPartOfTheRunItsSentencesAre) {
+  const auto summary = [](long idle) {
+    return R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 500000, "window_end": 2000000, "iterations": 1, )"
+           R"("bubbles": 1, "idle": )" +
+           test::us(idle) + R"(, "startup": {"length": 500000, "idle": 500000, "uncertain": 0, "filled": 0}})" + "\n";
+  };
+  test::WrittenRun run;
+  for (const int rank : {0, 1})
+    run.write(rank, test::header_line(rank, 2) + test::communicator_line(rank) +
+                        test::bubble_line(1, 500, 1000, "host") + test::iteration_line(1, 1000, 2000, 250) +
+                        summary(750));
+  const std::string sentence = data_of(run.traces.path())["sentences"][0];
+  EXPECT_EQ(sentence,
+            "The GPUs wait for 25.0 % of the time after start-up; over the whole run 100 % of the idle time is for the "
+            "host.");
+}
+
 TEST(Report, NamesFromTracesCannotEndTheScriptElement) {
   const std::string evil = R"(</script><script>alert(1)</script><!--&\u2028)";
   test::TemporaryDirectory directory;
