@@ -4,6 +4,7 @@
 // One thread at a time. Pure. Sums stay at the largest number instead of turning over.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -42,6 +43,7 @@ class Totals {
   // first record of theirs.
   const TraceSummary& summary() const { return summary_; }
   TraceSummary with_startup_and_causes() const;
+  std::optional<StartupRecord> startup() const { return startup_.record(summary_); }
 
  private:
   void add(const Bubble& bubble);
@@ -59,6 +61,7 @@ class Totals {
   void add(const LimitRecord&) {}
   void add(const GroupRecord&) {}
   void add(const ClockRecord&) {}
+  void add(const CallFrameRecord&) {}
 
   TraceSummary summary_{};
   StartupTotals startup_;

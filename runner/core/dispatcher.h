@@ -21,7 +21,9 @@
 #include "runner/core/room_board.h"
 #include "runner/core/worker.h"
 #include "runner/fill/filler.h"
+#include "runner/policy/live_accounts.h"
 #include "runner/recording/recorded_session.h"
+#include "runner/sites/call_sites.h"
 
 namespace weft {
 
@@ -29,6 +31,7 @@ struct DispatcherOptions {
   SessionOptions session;
   std::uint32_t queues = 8;   // hardware queues of the device
   bool slack_copies = false;  // WEFT_SLACK_COPIES
+  bool live = false;          // WEFT_LIVE, and there is a trace: its writer shows the page of this rank
 };
 
 // The parts of a dispatcher; everything outlives its thread.
@@ -40,6 +43,7 @@ struct DispatcherParts {
   TraceWriter* trace = nullptr;   // nullptr: no trace could be opened
   CallSink* recording = nullptr;  // nullptr: none is wanted, or it could not be opened
   Filler* filler = nullptr;       // nullptr: observe only; may be without a job
+  CallSites* sites = nullptr;     // nullptr: none are wanted
   CUcontext context = nullptr;
   MarkerWords words{};
   void (*note_failure)() = nullptr;  // the thread has failed
@@ -103,7 +107,11 @@ class Dispatcher final : public Worker {
   void record_clocks();
   void look_at_limits(TimePoint now);
   void write_board(TimePoint now);
+  void show_page(TimePoint now);
+  void show(TimePoint now, const TraceSummary& totals, const std::optional<StartupRecord>& startup,
+            std::uint64_t dropped_records);
   void look_at_queues(const std::vector<Event>& events);
+  void look_at_call_sites(TimePoint now, const std::vector<Event>& events);
   void look_at_annotations(TimePoint now);
   void look_for_lost_annotations(TimePoint now);
   void withhold_markers();
@@ -129,6 +137,8 @@ class Dispatcher final : public Worker {
 
   const DispatcherParts parts_;
   const DispatcherOptions options_;
+  LiveAccounts live_;
+  LiveNumbers live_numbers_;  // of the page; all of them are new at each show()
   ReportedTrace records_;
   EventSource source_;
   Questions questions_;
@@ -149,7 +159,7 @@ class Dispatcher final : public Worker {
   mutable std::mutex ended_mutex_;
   std::array<EndedJob, most_jobs> how_ended_;  // guarded by ended_mutex_
   BubbleBoard board_;
-  TimePoint next_board_{};
+  TimePoint next_board_{}, next_page_{};
   std::atomic<std::uint32_t> ended_jobs_{0}, suspended_jobs_{0}, away_jobs_{0};  // a bit for each
   std::vector<std::uint32_t> to_suspend_;                                        // when nothing is in flight
   std::vector<std::uint32_t> to_pause_;                                          // at the end of a unit

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "detector/event.h"
 #include "runner/policy/bubble_lengths.h"
@@ -29,6 +30,7 @@ class Accounts {
   const JobRecord& record_of(std::uint32_t job) const { return jobs_[job]; }  // the latest
   const BubbleLengths& bubble_lengths() const { return bubble_lengths_; }
   const TraceSummary& totals() const { return totals_.summary(); }  // without median, start-up and causes
+  std::optional<StartupRecord> startup() const { return totals_.startup(); }
   TraceSummary summary(std::uint64_t dropped_records) const;
 
  private:

@@ -135,6 +135,8 @@ class Session {
   bool fills() const { return filling_; }
   bool filling_is_over() const { return !filling_ && (has_job_ || !trouble_.empty()); }
   bool bubble_is_open() const { return detector_.open_bubble().has_value(); }
+  bool capture_is_open() const { return detector_.capture_is_open(); }
+  SlotKey slot_of(GroupId group) const { return detector_.slot_of(group); }
   // A bubble is open whose iteration goes without fill, for comparison; or nobody looks whether one is.
   bool leaves_out() const;
   bool is_dark() const { return detector_.is_dark(); }
@@ -142,6 +144,9 @@ class Session {
   BubbleRoom room_for(TimePoint now, const Candidates& candidates) const;
   Snapshot snapshot() const;
   const BubbleLengths& bubble_lengths() const { return accounts_.bubble_lengths(); }
+  // As of now: without medians, causes of uncertain time and what only the end tells.
+  const TraceSummary& totals() const { return accounts_.totals(); }
+  std::optional<StartupRecord> startup() const { return accounts_.startup(); }
   TraceSummary summary(std::uint64_t dropped_records) const;
 
  private:

@@ -1,4 +1,4 @@
-# The weft command as a user meets it: the part that all *_test.sh here begin with. Each of them runs one case, which is a
+# The weft command as a user meets it: what the tests of each verb begin with. Each of them runs one case, which is a
 # function of it: NAME_test.sh CASE WEFT LIBRARY JOB SOURCE
 #
 # Each case works in an installed tree of its own, in a folder that goes away: bin/weft next to lib/weft/libweft.so (a

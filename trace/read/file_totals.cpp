@@ -131,6 +131,7 @@ class Adder : public TraceSink {
     if (record.kind == RecordKind::bubble) take_bubble(record.bubble, line.number);
     if (record.kind == RecordKind::iteration) take_iteration(record.iteration, line.number);
     if (record.kind == RecordKind::job) take_job(record.job);
+    if (record.kind == RecordKind::call_frame) slots_.add(record.call_frame);
     if (record.kind == RecordKind::limit) take_limit(record.time);
   }
 

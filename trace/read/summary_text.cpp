@@ -270,6 +270,13 @@ ordered_json to_json(const std::optional<MessageName>& message) {
           {"peer_rank", message->peer_rank ? ordered_json(*message->peer_rank) : nullptr}};
 }
 
+ordered_json to_json(const CallSite& site) {
+  if (site.empty()) return nullptr;
+  ordered_json frames = ordered_json::array();
+  for (const CallFrame& frame : site) frames.push_back(text_of(frame, true));
+  return frames;
+}
+
 ordered_json to_json(const RankSlot& longest, const TraceHeader& header) {
   const SlotTotals& totals = longest.slot;
   const Slot& slot = totals.slot;
@@ -288,7 +295,8 @@ ordered_json to_json(const RankSlot& longest, const TraceHeader& header) {
           {"idle", totals.idle.count()},
           {"median", totals.median.count()},
           {"stage", totals.said.stage},
-          {"chunk", totals.said.chunk}};
+          {"chunk", totals.said.chunk},
+          {"call_site", to_json(totals.call_site)}};
 }
 
 // Of a rank.

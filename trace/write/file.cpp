@@ -152,4 +152,27 @@ void close_trace_file(TraceFileHandle& file) noexcept {
   file.descriptor = -1;
 }
 
+// Not through a link: the file is Weft's own.
+int open_page_file(TraceFileHandle& file) {
+  constexpr int page_flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
+  file.descriptor = ::open(file.path.c_str(), page_flags, 0666);
+  if (file.descriptor < 0) return errno;
+  struct stat status {};
+  if (::fstat(file.descriptor, &status) != 0) return errno;
+  file.device = status.st_dev;
+  file.inode = status.st_ino;
+  return 0;
+}
+
+// A page that is written in part is worth nothing, and its reader knows it for one.
+int write_page(const TraceFileHandle& file, std::string_view page) {
+  if (!is_open(file)) return EBADF;
+  for (;;) {
+    const ssize_t written = ::pwrite(file.descriptor, page.data(), page.size(), 0);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    return static_cast<std::size_t>(written) == page.size() ? 0 : ENOSPC;
+  }
+}
+
 }  // namespace weft

@@ -47,4 +47,9 @@ enum class FileNote : std::uint8_t { half, limit };
 bool is_new(FileNote note, const TraceFileHandle& file);
 void close_trace_file(TraceFileHandle& file) noexcept;
 
+// The file of a page, which is written over again and again: opened at the handle's path, and made where it is not
+// there. These two are the writer thread's. 0 or errno.
+int open_page_file(TraceFileHandle& file);
+int write_page(const TraceFileHandle& file, std::string_view page);
+
 }  // namespace weft

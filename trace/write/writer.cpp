@@ -20,9 +20,11 @@
 #include <thread>
 #include <utility>
 
+#include "trace/live/live_board.h"
 #include "trace/write/clocks.h"
 #include "trace/write/file.h"
 #include "trace/write/lines.h"
+#include "trace/write/live_file.h"
 #include "trace/write/record_ring.h"
 #include "weft/version.h"
 
@@ -33,6 +35,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds flush_interval{100};
+constexpr seconds between_pages{1};
 constexpr seconds longest_finish{2};
 constexpr std::size_t ring_size = 8192;
 constexpr std::size_t a_burst = ring_size / 8;   // records that wait: more do not wait for the next flush
@@ -104,6 +107,7 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
         header_(completed(header)),
         limit_(limit),
         warn_(std::move(warn)),
+        live_file_(header_, file_.path, file_.bytes > 0),
         ring_(ring_size),
         bytes_written_(file_.bytes) {
     if (file_.torn) text_ = "\n";
@@ -115,6 +119,7 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
 
   bool start();
   void push(const Record& record) noexcept;
+  void show(const LiveNumbers& numbers) noexcept { board_.put(numbers); }
   void finish(const TraceSummary* summary);
   std::uint64_t dropped() const noexcept {
     return refused_.load(std::memory_order_relaxed) + lost_.load(std::memory_order_relaxed);
@@ -125,6 +130,7 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
   void run();
   void write_what_came() noexcept;
   void write_summary(const TraceSummary& summary) noexcept;
+  void write_page(bool ended) noexcept;
   void drain();
   void leave_out(const Record& record);
   void say_limit(const Record& first_left_out);
@@ -135,6 +141,8 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
   const TraceHeader header_;
   const std::uint64_t limit_;
   const Warn warn_;
+  LiveFile live_file_;  // likewise
+  LiveBoard board_;
 
   RecordRing ring_;
   std::atomic<bool> closed_{false};
@@ -150,6 +158,9 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
   std::uint64_t left_out_ = 0;        // beyond the limit
   bool half_ = false, over_ = false;  // groups have been left out; all kinds have
   bool failed_ = false;
+  std::uint64_t shown_ = 0;  // of the board, that is in the latest page
+  Duration next_page_{};
+  bool page_failed_ = false;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
@@ -190,6 +201,7 @@ void TraceWriter::Implementation::run() {
   while (!ending_) {
     lock.unlock();
     write_what_came();
+    write_page(false);
     lock.lock();
     changed_.wait_for(lock, flush_interval, [this] { return ending_ || hurry_.exchange(false); });
   }
@@ -197,6 +209,7 @@ void TraceWriter::Implementation::run() {
   lock.unlock();
   write_what_came();
   if (summary) write_summary(*summary);
+  if (summary) write_page(true);
   close_trace_file(file_);
   lock.lock();
   ended_ = true;
@@ -222,6 +235,25 @@ void TraceWriter::Implementation::write_summary(const TraceSummary& summary) noe
     write_out();
   } catch (...) {
     give_up(std::strerror(ENOMEM));
+  }
+}
+
+// Without it the process and its trace are as they were: that is said once, and there is no further page.
+void TraceWriter::Implementation::write_page(bool ended) noexcept {
+  const Duration now = clock_time(CLOCK_MONOTONIC);
+  if (page_failed_ || (now < next_page_ && !ended)) return;
+  const std::uint64_t latest = board_.take(live_file_.numbers());
+  if (latest == 0 || (latest == shown_ && !ended)) return;
+  shown_ = latest;
+  next_page_ = now + between_pages;
+  const int error = live_file_.write(ended);
+  page_failed_ = error != 0;
+  if (!page_failed_ || warn_ == nullptr) return;
+  try {
+    warn_(Audience::one_rank,
+          "weft top sees no more of this rank: " + live_file_.path() + " cannot be written: " + std::strerror(error));
+  } catch (...) {
+    // The line is lost: there is no memory for it.
   }
 }
 
@@ -320,6 +352,9 @@ std::unique_ptr<TraceWriter> TraceWriter::open(const std::string& directory, con
 
 void TraceWriter::push(const Record& record) noexcept {
   implementation_->push(record);
+}
+void TraceWriter::show(const LiveNumbers& numbers) noexcept {
+  implementation_->show(numbers);
 }
 std::uint64_t TraceWriter::dropped() const noexcept {
   return implementation_->dropped();

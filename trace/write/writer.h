@@ -4,6 +4,7 @@
 // push() is called by the dispatcher thread (one producer), is wait-free and never touches a file: a thread of the
 // writer formats and writes. A full ring drops and counts. When a write fails (full disk, directory gone) the writer
 // says so once through the message sink, stops writing, and counts what it loses; nothing else happens to the process.
+// show() is likewise: the same thread writes the page for `weft top` beside the trace, once a second at most.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "trace/live/live_page.h"
 #include "trace/record_sink.h"
 
 namespace weft {
@@ -40,10 +42,12 @@ class TraceWriter final : public RecordSink {
   ~TraceWriter() override;
 
   void push(const Record& record) noexcept override;
+  // How the rank stands. One thread at a time, the producer of records. Where that is never called there is no page.
+  void show(const LiveNumbers& numbers) noexcept;
   std::uint64_t dropped() const noexcept;
   const std::string& path() const noexcept;
 
-  // Drains, writes the summary, closes. Later pushes are counted as dropped. Waits at most two seconds; after
+  // Drains, writes the summary and the last page, closes. Later pushes are counted as dropped. Waits at most two seconds; after
   // these the next opening makes another file.
   void finish(const TraceSummary& summary);
 
