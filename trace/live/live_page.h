@@ -114,7 +114,7 @@ struct LiveNumbers {
 };
 static_assert(std::is_trivially_copyable_v<LiveNumbers> && sizeof(LiveNumbers) == 3048);
 
-// What does not change while the file is open.
+// Does not change while the file is open.
 struct LiveIdentity {
   std::int32_t rank = 0, ranks = 0, device = 0;
   std::uint32_t earlier_segments = 0;      // 1: the process had closed its communicators before, the numbers begin here
