@@ -1,13 +1,13 @@
 // Writes the pages of a made-up run of as many ranks as wanted, as a running job does: for tests of `weft top` on a
 // terminal, and to look at it.
 //   page_writer FOLDER RANKS [SECONDS]   SECONDS: writes them anew once a second, for so long
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 
@@ -16,6 +16,13 @@
 #include "trace/write/own_process.h"
 
 namespace {
+
+// As the writer thread of a trace does: never an empty file in between.
+void write_over(const std::string& path, const weft::LivePage& page) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0 || ::pwrite(file, &page, sizeof page, 0) != static_cast<ssize_t>(sizeof page)) std::perror(path.c_str());
+  ::close(file);
+}
 
 // Of this machine and this moment, with the process that writes them: so they are running.
 void write(const std::string& folder, std::int32_t ranks, std::uint64_t second) {
@@ -38,7 +45,7 @@ void write(const std::string& folder, std::int32_t ranks, std::uint64_t second) 
     numbers.iterations += second;
     seal(one.page, second + 1);
     const std::string path = folder + "/rank" + std::to_string(identity.rank) + "." + std::to_string(process) + ".live";
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(&one.page), sizeof one.page);
+    write_over(path, one.page);
   }
 }
 

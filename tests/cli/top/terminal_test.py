@@ -171,6 +171,8 @@ class OnATerminal(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.writer = subprocess.Popen([PAGE_WRITER, cls.folder.name, "64", "600"])
+        while len([name for name in os.listdir(cls.folder.name) if name.endswith(".live")]) < 64:
+            time.sleep(0.05)
 
     @classmethod
     def tearDownClass(cls):
