@@ -234,8 +234,8 @@ class OnATerminal(unittest.TestCase):
 
     def test_signals_end_it_and_leave_the_terminal_as_it_was(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            top = Top(self.folder.name)
-            top.shows("RANK")
+            top = Top(self.folder.name, "--interval", "3600s")
+            top.shows("q quit")
             top.process.send_signal(number)
             self.assert_ends(top)
 

@@ -184,6 +184,7 @@ TEST(OwnProcess, TellsItsStart) {
   EXPECT_FALSE(start_of_process(99'999'999));
   EXPECT_NE(own_process_namespace(), 0u);
   EXPECT_EQ(start_in_stat("7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20"), 4711u);
+  EXPECT_FALSE(start_in_stat("7 (a) Z 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20"));
   EXPECT_FALSE(start_in_stat("7 (a) S 1 2"));
   EXPECT_FALSE(start_in_stat(""));
 }
