@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "cli/options_page.h"
 #include "cli/parse.h"
 #include "runner/options/options.h"
 
@@ -60,43 +61,6 @@ void print_json(const ParsedOptions& parsed) {
   std::printf("%s\n", result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
-void print_section(const char* title, const char* text, Standing standing) {
-  std::printf("\n## %s\n\n%s\n\n| variable | flag | default | values | meaning |\n|---|---|---|---|---|\n", title,
-              text);
-  for (const OptionInfo& option : option_table()) {
-    if (option.standing != standing) continue;
-    const std::string fallback = option.fallback[0] == '\0' ? "not set" : "`" + std::string(option.fallback) + "`";
-    std::printf("| `%s` | `%s` | %s | %s | %s |\n", option.variable, flag_of(option).c_str(), fallback.c_str(),
-                accepted_values(option).c_str(), option.help);
-  }
-}
-
-void print_markdown() {
-  std::fputs(R"(# Options
-
-Written by `weft config --markdown` from `runner/options/options.def`; a test compares the two. Every option is a
-variable of the environment and a flag of `weft run`: `WEFT_SLICE=200us` is `weft run --slice 200us`, or
-`--set slice=200us`; `WEFT` itself is `--mode`. A variable that is set to nothing counts as not set. A value that is
-malformed or out of its range is reported in one line and the default is used; an unknown `WEFT_` variable is reported
-with the nearest name. `weft run --strict` refuses to run then. `--validate` alone means on; with a value it is
-`--validate=off`. Of `weft run` alone are `--observe` (as `--mode observe`), `--set`, `--strict` and `--quiet`.
-
-Sizes end in B, KiB, MiB, GiB, TiB or kB, MB, GB, TB, durations in ns, us, ms or s. A size without a unit is in bytes; a
-duration without one is malformed, 0 excepted. A percentage is one without its sign, too: 0.01 is 0.01%, not
-1%. In `WEFT_OUTPUT` and `WEFT_CHECKPOINT`, `%j` is the job id, `%h` the host, `%p` the process, `%r` the rank,
-`%q{NAME}` a variable and `%%` a percent sign. A path with a variable that is unset or empty is not used: without its
-beginning it could be a folder of the root. The default stands in for it. Another `%` stays in the name. Either is
-reported like a malformed value. More about [memory](safety.md#memory), [the slowdown budget](slowdown-budget.md), [the
-trace limit](trace.md) and [fill jobs](../examples/fill/README.md).
-)",
-             stdout);
-  print_section("Stable", "These keep their names and meanings.", Standing::stable);
-  print_section("Advanced", "These tune Weft and may change with a release. `weft config` lists them with `--all`.",
-                Standing::advanced);
-  print_section("Internal", "Parts of Weft pass these to each other.", Standing::internal);
-  std::fputs("\nExit codes: [cli.md](cli.md#exit-codes).\n", stdout);
-}
-
 }  // namespace
 
 int config_verb(const Arguments& arguments) {
@@ -108,7 +72,7 @@ int config_verb(const Arguments& arguments) {
   app.add_flag("--markdown", markdown, "The page docs/options.md, whatever the environment says.")->excludes(json_flag);
   if (const auto code = parse(app, arguments)) return *code;
   if (markdown) {
-    print_markdown();
+    std::fputs(options_markdown().c_str(), stdout);
     return 0;
   }
   const ParsedOptions parsed = parse_options(environment_variables());

@@ -15,17 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Those that come with Weft, by the names that they go by.
-std::string own_jobs(const fs::path& jobs) {
-  std::vector<std::string> names;
-  std::error_code unreadable;
-  for (const fs::directory_entry& entry : fs::directory_iterator(jobs, unreadable)) {
-    const std::string stem = entry.path().stem();
-    if (stem.starts_with("fill_") && entry.path().extension() == ".so") names.push_back(stem.substr(5));
-  }
-  std::ranges::sort(names);
+std::string list_of_own_jobs(const fs::path& jobs) {
   std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  for (const std::string& name : own_jobs(jobs)) list += (list.empty() ? "" : ", ") + name;
   return list.empty() ? "none" : list;
 }
 
@@ -36,7 +28,7 @@ fs::path find_job(const std::string& name, const fs::path& jobs) {
   if (bare && fs::is_regular_file(jobs / ("fill_" + name + ".so"))) return jobs / ("fill_" + name + ".so");
   if (fs::exists(name)) throw std::runtime_error("fill job '" + name + "' is not a file");
   throw std::runtime_error("fill job '" + name + "': no such file" +
-                           (bare ? ", and none of Weft's own, which are: " + own_jobs(jobs) : ""));
+                           (bare ? ", and none of Weft's own, which are: " + list_of_own_jobs(jobs) : ""));
 }
 
 std::string checked_path(const std::string& spec, const fs::path& jobs) {
@@ -62,6 +54,17 @@ void check_readable(const std::string& path, const char* what, bool may_be_folde
 }
 
 }  // namespace
+
+std::vector<std::string> own_jobs(const fs::path& jobs) {
+  std::vector<std::string> names;
+  std::error_code unreadable;
+  for (const fs::directory_entry& entry : fs::directory_iterator(jobs, unreadable)) {
+    const std::string stem = entry.path().stem();
+    if (stem.starts_with("fill_") && entry.path().extension() == ".so") names.push_back(stem.substr(5));
+  }
+  std::ranges::sort(names);
+  return names;
+}
 
 JobPlan checked_job(JobPlan job, const fs::path& jobs) {
   job.spec = checked_path(job.spec, jobs);

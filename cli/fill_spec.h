@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "runner/options/fill_plan.h"
 
@@ -18,6 +19,9 @@ struct CheckedFill {
   std::string spec;
   bool needs_feeder = false;  // a job of it reads files
 };
+// The names of those that come with Weft, sorted. None where the folder cannot be read.
+std::vector<std::string> own_jobs(const std::filesystem::path& jobs);
+
 // The same for one job: its plan with that path.
 JobPlan checked_job(JobPlan job, const std::filesystem::path& jobs);
 CheckedFill checked_fill_spec(const std::string& fill, std::uint64_t memory, const std::filesystem::path& jobs,

@@ -2,7 +2,6 @@
 #include "cli/help.h"
 
 #include <algorithm>
-#include <set>
 #include <sstream>
 
 #include "cli/exit_codes.h"
@@ -10,54 +9,10 @@
 namespace weft::cli {
 namespace {
 
-using Options = std::vector<const CLI::Option*>;
-
 constexpr std::size_t widest_head = 30;
 
-bool is_advanced(const CLI::Option& option) {
-  return option.get_group() == advanced_options;
-}
-
-// In the order of their description, help itself last. Hidden ones have no group.
-Options options_of(const CLI::App& app, bool positional, bool advanced) {
-  Options options = app.get_options([&](const CLI::Option* option) {
-    return !option->get_group().empty() && option->get_positional() == positional && is_advanced(*option) == advanced;
-  });
-  std::ranges::stable_partition(options, [&](const CLI::Option* option) { return option != app.get_help_ptr(); });
-  return options;
-}
-
-// "BYTES" and "in [0 - 1]": CLI11 joins the name of a type and what its values are held to with a colon.
-struct ValueType {
-  std::string name, bounds;
-};
-ValueType type_of(const CLI::Option& option) {
-  const std::string all = option.get_type_name();
-  const std::size_t colon = all.find(':');
-  if (colon == std::string::npos) return {all, ""};
-  return {all.substr(0, colon), all.substr(colon + 1)};
-}
-
-std::string head_of(const CLI::Option& option) {
-  if (option.get_positional()) {
-    const std::string name = option.get_name(true) + (option.get_expected_max() > 1 ? "..." : "");
-    return option.get_required() ? name : "[" + name + "]";
-  }
-  std::string head = option.get_name(false, true);
-  for (std::size_t at = 0; (at = head.find(',', at)) != std::string::npos; at += 2) head.replace(at, 1, ", ");
-  return option.get_expected_max() == 0 ? head : head + " " + type_of(option).name;
-}
-
-std::vector<const CLI::App*> commands_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
-
 std::string usage(const CLI::App& app) {
-  std::string line = "Usage: " + full_name(app) + " [OPTIONS]";
-  for (const CLI::Option* const option : options_of(app, true, false)) line += " " + head_of(*option);
-  if (!commands_of(app).empty()) line += " COMMAND ...";
-  if (app.get_prefix_command()) line += " [--] COMMAND [ARGUMENTS]...";
-  return line + "\n";
+  return "Usage: " + usage_of(app) + "\n";
 }
 
 std::string lines(const std::vector<std::string>& texts, std::size_t indent) {
@@ -66,38 +21,7 @@ std::string lines(const std::vector<std::string>& texts, std::size_t indent) {
   return all;
 }
 
-// "one of a, b", "from 1 to 1024"; as CLI11 has it where it is something else.
-std::string bounds_text(const std::string& bounds) {
-  const std::size_t in = bounds.find("in ["), to = bounds.find(" - ", in), end = bounds.rfind(']');
-  if (in != std::string::npos && to != std::string::npos && end != std::string::npos)
-    return "From " + bounds.substr(in + 4, to - in - 4) + " to " + bounds.substr(to + 3, end - to - 3) + ".";
-  if (bounds == "POSITIVE") return "More than 0.";
-  if (bounds == "NONNEGATIVE") return "0 or more.";
-  if (!bounds.starts_with("{") || !bounds.ends_with("}")) return bounds;
-  std::string list = bounds.substr(1, bounds.size() - 2);
-  for (std::size_t at = 0; (at = list.find(',', at)) != std::string::npos; at += 2) list.replace(at, 1, ", ");
-  return "One of " + list + ".";
-}
-
-// By their names: CLI11 orders them by where they lie.
-std::string names_of(const std::set<CLI::Option*>& options) {
-  std::set<std::string> names;
-  for (const CLI::Option* const option : options) names.insert(option->get_name());
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return list;
-}
-
-std::string all_about(const CLI::Option& option) {
-  std::string text = option.get_description();
-  if (const std::string bounds = type_of(option).bounds; !bounds.empty()) text += "\n" + bounds_text(bounds);
-  if (const std::string usual = option.get_default_str(); !usual.empty()) text += "\nDefault: " + usual + ".";
-  if (const std::string names = names_of(option.get_needs()); !names.empty()) text += "\nOnly with " + names + ".";
-  if (const std::string names = names_of(option.get_excludes()); !names.empty()) text += "\nNot with " + names + ".";
-  return text;
-}
-
-std::string section(const char* title, const Options& options) {
+std::string section(const char* title, const OptionList& options) {
   if (options.empty()) return "";
   std::string text = "\n" + std::string(title) + "\n";
   for (const CLI::Option* const option : options)
@@ -110,12 +34,6 @@ std::string commands_section(const CLI::App& app) {
   for (const CLI::App* const command : commands_of(app))
     text += in_columns("  " + command->get_name(), command->get_description(), 12);
   return text.empty() ? text : "\n" + text;
-}
-
-// Of `weft jobs submit` that of `weft jobs`.
-std::string verb_of(const CLI::App& app) {
-  if (app.get_parent() != nullptr) return verb_of(*app.get_parent());
-  return app.get_name().substr(app.get_name().find(' ') + 1);
 }
 
 std::string exit_codes_section(const CLI::App& app) {
@@ -142,15 +60,6 @@ std::string pointer(const CLI::App& app, std::size_t advanced) {
 }
 
 }  // namespace
-
-std::string full_name(const CLI::App& app) {
-  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + " " + app.get_name();
-}
-
-std::string first_sentence(const std::string& text) {
-  const std::size_t end = std::min(text.find(". "), text.find(".\n"));
-  return end == std::string::npos ? text : text.substr(0, end + 1);
-}
 
 std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
   std::vector<std::string> result;
@@ -179,8 +88,8 @@ std::string in_columns(const std::string& head, const std::string& text, std::si
 
 std::string short_help(const CLI::App& app) {
   const std::string description = app.get_description();
-  Options options = options_of(app, true, false);
-  const Options flags = options_of(app, false, false);
+  OptionList options = positionals_of(app);
+  const OptionList flags = stable_options_of(app);
   options.insert(options.end(), flags.begin(), flags.end());
   std::size_t indent = 0;
   for (const CLI::Option* const option : options) indent = std::max(indent, head_of(*option).size());
@@ -189,13 +98,13 @@ std::string short_help(const CLI::App& app) {
   text += commands_section(app) + "\n";
   for (const CLI::Option* const option : options)
     text += in_columns("  " + head_of(*option), short_text(*option, help_width - indent), indent);
-  return text + pointer(app, options_of(app, false, true).size());
+  return text + pointer(app, advanced_options_of(app).size());
 }
 
 std::string long_help(const CLI::App& app) {
   return usage(app) + "\n" + lines(wrapped(app.get_description(), help_width), 0) + commands_section(app) +
-         section("Arguments", options_of(app, true, false)) + section("Options", options_of(app, false, false)) +
-         section(advanced_options, options_of(app, false, true)) + exit_codes_section(app);
+         section("Arguments", positionals_of(app)) + section("Options", stable_options_of(app)) +
+         section(advanced_options, advanced_options_of(app)) + exit_codes_section(app);
 }
 
 }  // namespace weft::cli

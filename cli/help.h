@@ -1,7 +1,7 @@
 // The help of a verb in two lengths, from the one description of its options that CLI11 holds: `weft VERB --help` fits
 // a screen, `weft help VERB` is the long page. Of each text the first sentence is the short form, with the default in
-// brackets where it fits on the line; of a verb's description the first paragraph is. Options in the group of advanced ones are on the long page only, those without a
-// group nowhere.
+// brackets where it fits on the line; of a verb's description the first paragraph is. Options in the group of advanced
+// ones are on the long page only, those without a group nowhere.
 //
 // Used by parse() and by the exit codes' page. Pure.
 #pragma once
@@ -11,19 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/description.h"
+
 namespace weft::cli {
 
 inline constexpr std::size_t help_width = 80;
-inline constexpr const char* advanced_options = "Advanced options";  // a group of CLI11's
 
 std::string short_help(const CLI::App& app);
 std::string long_help(const CLI::App& app);
-
-// "weft jobs submit"
-std::string full_name(const CLI::App& app);
-
-// Up to the first full stop before a blank, or all of it.
-std::string first_sentence(const std::string& text);
 
 // Lines of at most so many columns; a word that is longer has a line of its own. Line breaks of the text stay.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width);

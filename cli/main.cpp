@@ -8,16 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/colours.h"
+#include "cli/manual.h"
 #include "cli/parse.h"
 #include "cli/verb.h"
 #include "runner/options/nearest.h"
-#include "trace/read/printable.h"
 
 namespace weft::cli {
 namespace {
-
-constexpr const char* exit_codes_name = "exit-codes";  // of a page of `weft help`
 
 int help_verb(const Arguments& arguments);
 
@@ -38,8 +35,9 @@ constexpr std::array verbs{
     Verb{"estimate", "from an observed run: what filling it would have given", &estimate_verb},
     Verb{"simulate", "fill a pipeline in virtual time: how much, at which cost", &simulate_verb},
     Verb{"replay", "the recording of a run through the decisions of this Weft", &replay_verb},
+    Verb{"completion", "the script for completion in bash, zsh or fish", &completion_verb},
     Verb{"version", "print the version", &version_verb},
-    Verb{"help", "the long page of a verb; or: weft help exit-codes", &help_verb},
+    Verb{help_name, "the long page of a verb; or: weft help exit-codes", &help_verb},
 };
 
 const Verb* find_verb(const std::string& name) {
@@ -49,7 +47,7 @@ const Verb* find_verb(const std::string& name) {
 
 int list_verbs(std::FILE* out) {
   std::fputs("Usage: weft VERB ...\nFills the bubbles of pipeline-parallel training.\n\n", out);
-  for (const Verb& verb : verbs) std::fprintf(out, "  %-10s%s\n", verb.name, verb.summary);
+  for (const Verb& verb : verbs) std::fprintf(out, "  %-12s%s\n", verb.name, verb.summary);
   std::fputs("\nFirst: weft run -- COMMAND. More: weft VERB --help, weft help VERB\n", out);
   return succeeded;
 }
@@ -64,7 +62,8 @@ int unknown_verb(const std::string& name, std::vector<std::string> names = {}) {
 // The long page of a verb, or of one of its commands: weft help jobs submit. The flag stands in front: behind it
 // parse() takes all words for names of commands, so that none of them is run.
 int help_verb(const Arguments& arguments) {
-  if (arguments.empty() || arguments.front() == "help" || arguments.front().starts_with("-")) return list_verbs(stdout);
+  if (arguments.empty() || arguments.front() == help_name || arguments.front().starts_with("-"))
+    return list_verbs(stdout);
   if (arguments.front() == exit_codes_name && arguments.size() == 1) {
     std::fputs(exit_codes_page().c_str(), stdout);
     return succeeded;
@@ -88,8 +87,11 @@ int dispatch(const Arguments& arguments) {
   const std::string& name = arguments.front();
   if (name == "--help" || name == "-h") return list_verbs(stdout);
   if (name == "--version") return version_verb({});
+  const Arguments behind(arguments.begin() + 1, arguments.end());
+  if (name == "__man") return print_man_page(verbs, behind);
+  if (name == "__complete") return print_candidates(verbs, behind);
   const Verb* const verb = find_verb(name);
-  return verb == nullptr ? unknown_verb(name) : verb->run({arguments.begin() + 1, arguments.end()});
+  return verb == nullptr ? unknown_verb(name) : verb->run(behind);
 }
 
 // Of whichever verb: a pipe or a redirection must not take half of an answer for all of it.
@@ -100,21 +102,6 @@ int with_all_written(int code) {
 }
 
 }  // namespace
-
-// Texts repeat arguments and names of files, which may hold what moves the cursor.
-void complain(const std::string& text) {
-  const std::string head = has_colours(stderr) ? inked("error:", Ink::red) : "error:";
-  std::fprintf(stderr, "weft: %s %s\n", head.c_str(), printable(text).c_str());
-}
-
-void warn(const std::string& text) {
-  const std::string head = has_colours(stderr) ? inked("warning:", Ink::yellow) : "warning:";
-  std::fprintf(stderr, "weft: %s %s\n", head.c_str(), printable(text).c_str());
-}
-
-void inform(const std::string& text) {
-  std::fprintf(stderr, "weft: %s\n", printable(text).c_str());
-}
 
 }  // namespace weft::cli
 

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "cli/candidates.h"
+#include "cli/man_page.h"
 #include "runner/options/nearest.h"
 
 namespace weft::cli {
@@ -51,8 +53,7 @@ std::string unknown_flag(const CLI::App& app, const Arguments& arguments) {
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
+  for (const CLI::App* const command : commands_of(app)) names.push_back(command->get_name());
   return names;
 }
 
@@ -94,18 +95,31 @@ int print_long_help(const CLI::App& app, std::span<const std::string> words) {
     std::fputs(long_help(app).c_str(), stdout);
     return succeeded;
   }
-  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; }))
-    if (command->get_name() == words.front()) return print_long_help(*command, words.subspan(1));
+  if (const CLI::App* const command = find_command(app, words.front()); command != nullptr)
+    return print_long_help(*command, words.subspan(1));
   complain(no_command_text(app, words.front()));
   return wrong_usage;
 }
 
+int print_description(const CLI::App& app, const Arguments& arguments) {
+  const std::span words = std::span(arguments).subspan(1);
+  if (arguments.front() == long_help_flag) return print_long_help(app, words);
+  const bool is_man_page = arguments.front() == man_page_flag;
+  std::fputs((is_man_page ? man_page(app) : text_of(candidates(app, {words.begin(), words.end()}))).c_str(), stdout);
+  return succeeded;
+}
+
 }  // namespace
+
+bool asks_for_description(const Arguments& arguments) {
+  if (arguments.empty()) return false;
+  const std::string& flag = arguments.front();
+  return flag == long_help_flag || flag == man_page_flag || flag == completion_flag;
+}
 
 std::optional<int> parse(CLI::App& app, const Arguments& arguments) {
   give_help_flags(app);
-  if (!arguments.empty() && arguments.front() == long_help_flag)
-    return print_long_help(app, std::span(arguments).subspan(1));
+  if (asks_for_description(arguments)) return print_description(app, arguments);
   try {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));
     return std::nullopt;

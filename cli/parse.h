@@ -11,9 +11,12 @@
 
 namespace weft::cli {
 
-// In front of all other arguments, as `weft help VERB` passes it on: the long page of the verb, or of the command of
-// the verb that the words behind it name. No option of the verb, so it stands in no help.
-inline constexpr const char* long_help_flag = "--help-all";
+// In front of all other arguments each of these asks for the description of the verb, which then does nothing else.
+// They are no options of the verb, so they stand in no help.
+inline constexpr const char* long_help_flag = "--help-all";  // of the command of the verb that the words behind it name
+inline constexpr const char* man_page_flag = "--man-page";   // in roff
+inline constexpr const char* completion_flag = "--complete";  // what the last of the words behind it may become
+bool asks_for_description(const Arguments& arguments);
 
 // Nothing when the arguments are good; else the exit code, help or complaint being printed already.
 std::optional<int> parse(CLI::App& app, const Arguments& arguments);

@@ -45,13 +45,19 @@ void ProgressBar::begin(const char* what, std::uint64_t bytes) {
   done_ = 0;
   all_ = bytes;
   next_look_ = 0;
+  between_looks_ = bytes_between_looks;
   began_ = Clock::now();
+}
+
+void ProgressBar::begin_steps(const char* what, std::uint64_t steps) {
+  begin(what, steps);
+  between_looks_ = 1;
 }
 
 void ProgressBar::advance(std::uint64_t bytes) {
   done_ += bytes;
   if (!visible_ || done_ < next_look_) return;
-  next_look_ = done_ + bytes_between_looks;
+  next_look_ = done_ + between_looks_;
   if (Clock::now() - drawn_ >= between_drawings) draw();
 }
 

@@ -1,5 +1,5 @@
-// A bar on the terminal while traces are read: how much of them, and for how long still. Where stderr is no terminal it
-// says nothing.
+// A bar on the terminal while traces are read, or a run is simulated: how much is done, and for how long still. Where
+// stderr is no terminal it says nothing.
 //
 // Used by verbs that may read for minutes, on their one thread.
 #pragma once
@@ -28,6 +28,9 @@ class ProgressBar : public ReadProgress {
 
   void begin(const char* what, std::uint64_t bytes) override;
   void advance(std::uint64_t bytes) override;
+  // Of steps that each take a while, in place of bytes; `what` stays where it is.
+  void begin_steps(const char* what, std::uint64_t steps);
+  void reach(std::uint64_t steps) { advance(steps - done_); }
   void clear();  // before anything else is said
 
  private:
@@ -36,7 +39,7 @@ class ProgressBar : public ReadProgress {
 
   bool visible_;
   const char* what_ = "";
-  std::uint64_t done_ = 0, all_ = 0, next_look_ = 0;
+  std::uint64_t done_ = 0, all_ = 0, next_look_ = 0, between_looks_ = 1;
   Clock::time_point began_{}, drawn_{};
   bool on_screen_ = false;
 };

@@ -15,6 +15,7 @@
 #include "trace/formatted.h"
 #include "trace/read/printable.h"
 #include "trace/read/same_file.h"
+#include "trace/report/file_names.h"
 #include "trace/report/report.h"
 
 namespace weft::cli {
@@ -44,10 +45,11 @@ report::FillEstimate estimate_of(const report::Report& shown) {
   estimate.budget = "1 %";
   const EstimatedRun run =
       estimate_traces(estimated_traces(*shown.run), {parse_job_lengths(estimate.job)}, {Case{}}, slice);
-  estimate.notes = run.notes;
+  for (const std::string& note : run.notes)
+    estimate.notes.push_back(report::with_names_of_files(note, shown.run->directories));
   estimate.ranks = run.ranks.size();
   if (run.ranks.empty()) {
-    estimate.missing = run.notes.empty() ? "no rank was measured" : run.notes.front();
+    estimate.missing = run.notes.empty() ? "no rank was measured" : estimate.notes.front();
     return estimate;
   }
   double idle = 0, filled = 0;

@@ -1,4 +1,5 @@
-// weft run: checks what is asked for, sets the variables, and becomes the command. Prints nothing on stdout.
+// weft run: checks what is asked for, sets the variables, and becomes the command. Prints nothing on stdout, but for
+// the variables with --print-env.
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "cli/fill_spec.h"
 #include "cli/locate.h"
 #include "cli/parse.h"
+#include "cli/print_env.h"
 #include "feeder/queue/job_queue.h"
 #include "feeder/redis/address.h"
 #include "runner/options/launcher.h"
@@ -33,7 +35,8 @@ struct Request {
   std::map<std::string, std::string> flags;    // what the command line has for each option, by its name in the table
   std::map<std::string, std::string> options;  // those that are asked for; an empty value: as if it were not set
   std::vector<std::string> settings;           // NAME=VALUE of --set
-  bool observe = false, validate = false, strict = false, quiet = false;
+  bool observe = false, validate = false, nvtx = false, strict = false, quiet = false;
+  std::string print_env;  // the form in which the variables are printed, in place of running anything; "": they are not
   std::vector<std::string> command;
 
   const std::string& asked(const std::string& name) const {
@@ -79,12 +82,19 @@ void describe(CLI::App& app, Request& request) {
   }
   app.add_flag("--validate", request.validate,
                "Keep CUPTI's records as well, for weft validate. The same as --set validate=on.");
+  app.add_flag("--nvtx", request.nvtx, "Let NVTX ranges name call sites. Implies --call-sites on.");
   app.add_flag("--observe", request.observe, "The same as --mode observe.");
   app.add_option("--set", request.settings, "Set an option by its name or variable. May be repeated.")
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
+  app.add_option("--print-env", request.print_env,
+                 "Print the variables for another launcher; run nothing. docs/launchers.md has examples. " +
+                     env_forms_help() + ".")
+      ->type_name("[=FORM]")
+      ->expected(1)
+      ->check(CLI::IsMember(env_forms()));
   app.add_flag("--strict", request.strict, "Refuse to run with a malformed or unknown variable.");
   app.add_flag("-q,--quiet", request.quiet, "Do not say where the traces will be.");
 }
@@ -98,7 +108,9 @@ void refuse_missing_value(const std::string& flag) {
 
 // CLI11 would take the next word, "--" or the command, for the value of "--fill=" with nothing behind it.
 Arguments with_empty_values(const CLI::App& app, Arguments arguments) {
+  if (asks_for_description(arguments)) return arguments;
   for (std::size_t i = 0; i < arguments.size() && arguments[i].starts_with("-") && arguments[i] != "--"; ++i) {
+    if (arguments[i] == "--print-env") arguments[i] += "=" + env_forms().front();
     const std::size_t equals = arguments[i].find('=');
     const CLI::Option* const option = app.get_option_no_throw(arguments[i].substr(0, equals));
     const bool takes_value = option != nullptr && option->get_expected_max() > 0;
@@ -120,7 +132,10 @@ void take_command(const CLI::App& app, Request& request) {
     request.command.erase(request.command.begin());
   else if (!request.command.empty() && request.command.front().starts_with("-"))
     throw UsageError(unknown_flag_text(app, request.command.front()));
-  if (request.command.empty()) throw UsageError("'weft run' needs a command: weft run [OPTIONS] -- COMMAND");
+  if (!request.print_env.empty() && !request.command.empty())
+    throw UsageError("--print-env runs nothing, and '" + request.command.front() + "' is a command");
+  if (request.command.empty() && request.print_env.empty())
+    throw UsageError("'weft run' needs a command: weft run [OPTIONS] -- COMMAND");
 }
 
 bool is_mode(const std::string& text, const char* mode) {
@@ -146,6 +161,7 @@ void merge_settings(const CLI::App& app, Request& request) {
       throw UsageError("--" + std::string(work) + " " + request.asked(work) + " and " +
                        (request.observe ? "--observe" : "mode observe") +
                        " contradict each other: bubbles are filled, or only observed");
+  if (request.nvtx) request.options.try_emplace("call_sites", "on");
   if (app.get_option("--validate")->count() > 0) request.options["validate"] = request.validate ? "on" : "off";
 }
 
@@ -249,6 +265,35 @@ int become(const std::vector<std::string>& command) {
   return error == ENOENT ? run_not_found : run_not_runnable;
 }
 
+// It lives as long as the command does, and there is none.
+[[noreturn]] void refuse_without_feeder() {
+  throw UsageError(
+      "--print-env: a queue, and a job that reads files, need weft-feeder beside the ranks, which only 'weft run' "
+      "starts: use 'weft run -- COMMAND' on each host, or --feeder FOLDER where one runs");
+}
+
+// Each copy of NVTX in a process asks the library that the variable names; one tool can have it.
+void offer_nvtx(SetVariables& set) {
+  constexpr const char* name = "NVTX_INJECTION64_PATH";
+  const char* const other = std::getenv(name);
+  if (other != nullptr && *other != '\0')
+    warn(std::string(name) + " is set, so another tool has NVTX: call sites have no ranges");
+  else
+    set.emplace_back(name, preloadable_library());
+}
+
+// The additions to the environment of the command. A variable that is set to nothing counts as not set.
+SetVariables variables_to_set(const Variables& variables, const Variables& before, bool nvtx) {
+  SetVariables set;
+  for (const OptionInfo& option : option_table())
+    if (const auto found = variables.find(option.variable);
+        found != variables.end() && (!found->second.empty() || before.contains(found->first)))
+      set.emplace_back(found->first, found->second);
+  set.emplace_back("LD_PRELOAD", prepended(preloadable_library(), std::getenv("LD_PRELOAD")));
+  if (nvtx) offer_nvtx(set);
+  return set;
+}
+
 int run(const Request& request) {
   const Variables before = environment_variables();
   Variables variables = with_request(request, before);
@@ -263,6 +308,7 @@ int run(const Request& request) {
     const CheckedFill fill = checked_fill_spec(parsed.options.fill, parsed.options.memory, library_directory(), files);
     variables["WEFT_FILL"] = fill.spec;
     beside_feeder = (fill.needs_feeder || !queue.empty()) && parsed.options.feeder.empty();
+    if (beside_feeder && !request.print_env.empty()) refuse_without_feeder();
     if (!queue.empty()) variables["WEFT_QUEUE"] = checked_queue(queue, variables);
     for (const char* const file : {"WEFT_INPUT", "WEFT_RESULTS", "WEFT_WEIGHTS"})
       if (std::string& path = variables[file]; !path.empty()) path = std::filesystem::absolute(path).string();
@@ -272,10 +318,12 @@ int run(const Request& request) {
     if (const std::string& asked = request.asked(folder); !asked.empty())
       variables[find_option(folder)->variable] = from_here(asked, variables);
   if (beside_feeder) variables["WEFT_FEEDER"] = start_feeder_beside(library_directory() / "weft-feeder");
-  for (const OptionInfo& option : option_table())
-    if (const auto found = variables.find(option.variable); found != variables.end())
-      set_variable(option.variable, found->second);
-  set_variable("LD_PRELOAD", prepended(preloadable_library(), std::getenv("LD_PRELOAD")));
+  const SetVariables to_set = variables_to_set(variables, before, request.nvtx);
+  if (!request.print_env.empty()) {
+    std::fputs(env_text(request.print_env, to_set).c_str(), stdout);
+    return succeeded;
+  }
+  for (const auto& [name, value] : to_set) set_variable(name, value);
   if (!request.quiet) say_where(parsed.options, variables);
   return become(request.command);
 }

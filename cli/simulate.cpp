@@ -1,6 +1,4 @@
 // weft simulate: a pipeline in virtual time, with and without fill, and beside other systems.
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +13,7 @@
 #include "cli/job_lengths.h"
 #include "cli/parse.h"
 #include "cli/price.h"
+#include "cli/progress.h"
 #include "cli/quantities.h"
 #include "cli/simulated_iterations.h"
 #include "cli/simulated_jobs.h"
@@ -154,40 +153,20 @@ void complete(Wanted& wanted) {
   wanted.simulation.run.slices.assign(slices.begin(), slices.end());
 }
 
-// On a terminal, on stderr; nothing elsewhere.
-class ProgressBar {
- public:
-  ProgressBar(std::string what, int iterations) : what_(std::move(what)), iterations_(iterations) {}
-  ~ProgressBar() {
-    if (is_shown_) std::fputs("\r\033[K", stderr);
-  }
-  void operator()(int iteration) {
-    if (isatty(STDERR_FILENO) == 0) return;
-    is_shown_ = true;
-    constexpr int width = 40;
-    const int done = width * iteration / std::max(1, iterations_);
-    std::fprintf(stderr, "\r%s [%s%s] %d of %d iterations", what_.c_str(),
-                 std::string(static_cast<std::size_t>(done), '#').c_str(),
-                 std::string(static_cast<std::size_t>(width - done), '.').c_str(), iteration, iterations_);
-  }
-
- private:
-  std::string what_;
-  int iterations_;
-  bool is_shown_ = false;
-};
-
 model::RunResult simulate_without_fill(const model::RunOptions& options) {
-  ProgressBar bar("without fill", options.world.iterations);
-  return model::without_fill(options, [&](int iteration) { bar(iteration); });
+  ProgressBar bar;
+  bar.begin_steps("simulating without fill", static_cast<std::uint64_t>(options.world.iterations));
+  return model::without_fill(options, [&](int iteration) { bar.reach(static_cast<std::uint64_t>(iteration)); });
 }
 
 Simulation simulate(const model::RunResult& without, SimulationOptions options, const std::string& policy,
                     const model::TraceOf& traces) {
   options.policy = policy;
-  ProgressBar bar(policy, options.run.world.iterations);
+  const std::string what = "simulating " + policy;
+  ProgressBar bar;
+  bar.begin_steps(what.c_str(), static_cast<std::uint64_t>(options.run.world.iterations));
   return model::simulate(
-      without, options, [&](int iteration) { bar(iteration); }, traces);
+      without, options, [&](int iteration) { bar.reach(static_cast<std::uint64_t>(iteration)); }, traces);
 }
 
 // Nothing without a price.

@@ -32,7 +32,11 @@ int try_verb(const Arguments& arguments);
 int new_job_verb(const Arguments& arguments);
 int jobs_verb(const Arguments& arguments);
 int replay_verb(const Arguments& arguments);
+int completion_verb(const Arguments& arguments);
 int version_verb(const Arguments& arguments);
+
+inline constexpr const char* help_name = "help";              // a verb that is none of a file of its own
+inline constexpr const char* exit_codes_name = "exit-codes";  // of a page of `weft help`
 
 // One line on stderr, "weft: ..." in front.
 void complain(const std::string& text);  // an error

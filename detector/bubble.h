@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -32,6 +33,15 @@ struct Slot {
   std::uint64_t bytes = 0;
 
   friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+// The same for all bubbles of a slot.
+struct SlotKey {
+  std::uint64_t rhythm = 0;   // see Iteration; 0: none is known and sure
+  std::int32_t ordinal = -1;  // see Slot
+
+  bool is_known() const { return rhythm != 0 && ordinal >= 0; }
+  auto operator<=>(const SlotKey&) const = default;
 };
 
 // Predicted total length of a bubble from its opening, as quantiles of earlier lengths of the same slot.

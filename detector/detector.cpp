@@ -358,6 +358,9 @@ std::optional<TimePoint> Detector::next_expected_bubble() const {
 std::uint64_t Detector::iteration_of(GroupId group) const {
   return implementation_->iteration_of(group);
 }
+SlotKey Detector::slot_of(GroupId group) const {
+  return implementation_->slot_of(group);
+}
 bool Detector::is_dark() const {
   return implementation_->is_dark();
 }

@@ -77,6 +77,8 @@ class Detector {
 
   // The iteration of one of the latest groups, as far as it is known by now; 0: it is not.
   std::uint64_t iteration_of(GroupId group) const;
+  // The slot of one of the latest groups, likewise.
+  SlotKey slot_of(GroupId group) const;
   // The iteration that runs on the GPU is dark: no bubble is open, no stream is to be asked.
   bool is_dark() const;
   // The turn of the iteration that runs on the GPU, see Iteration; 0: not known.

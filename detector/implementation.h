@@ -64,6 +64,10 @@ class Detector::Implementation {
     const Group* group = groups_.find(id);
     return group == nullptr ? 0 : group->iteration;
   }
+  SlotKey slot_of(GroupId id) const {
+    const Group* group = groups_.find(id);
+    return group == nullptr || group->iteration == 0 ? SlotKey{} : SlotKey{group->rhythm, group->slot.ordinal};
+  }
   const Sayings& sayings() const { return sayings_; }
   bool has_groups_under_way() const { return groups_.any_pending(); }
   std::uint64_t dropped() const { return groups_.forgotten() + streams_.dropped() + unknown_; }

@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "shim/main_job/annotations.h"
+#include "shim/main_job/call_sites.h"
 #include "shim/main_job/launches.h"
 #include "shim/main_job/marker_room.h"
 #include "shim/main_job/memory_rescue.h"
@@ -143,6 +144,7 @@ bool load() noexcept {
   shim.set_launches_counted = set_launches_counted;
   shim.set_operations_noted = set_operations_noted;
   shim.withhold_markers = withhold_markers;
+  shim.want_calls = want_calls;
   shim.is_idle = is_idle;
   shim.nothing_is_enqueued = nothing_is_enqueued;
   shim.set_unload_refused = set_unload_refused;

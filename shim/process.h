@@ -54,6 +54,7 @@ struct ThreadState {
   Stream* launched_on;           // the stream of the last launch, see main_job/launches.h; nullptr: none
   std::uint32_t launches;        // of this thread
   std::uint32_t in_gate;         // launches that have begun and not ended, see main_job/quiet_gate.h
+  std::uint32_t ranges;          // the place of its NVTX ranges, from 1; 0: none yet. See main_job/ranges.h
   std::uint32_t number;  // counts the threads that launch or use a per-thread default stream; 0: not yet counted
 };
 

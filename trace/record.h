@@ -176,6 +176,23 @@ struct WatchingRecord {
   std::uint64_t iteration = 0;               // the latest
 };
 
+enum class FrameKind : std::uint8_t { nvtx, python, native };
+inline constexpr std::array frame_kind_names{"nvtx", "python", "native"};
+
+// One frame of the stack of the call that issued a group, or the innermost NVTX range there. A slot has one call
+// site, that of one of its groups.
+struct CallFrameRecord {
+  std::uint64_t rhythm = 0;  // with `ordinal`: the slot, as its bubbles have it
+  std::int32_t ordinal = -1;
+  GroupId group = 0;
+  FrameKind kind = FrameKind::native;
+  std::uint32_t number = 0;  // of its kind, from the innermost one, which is 0
+  FixedText<127> function;   // "": not known. Of NVTX the text
+  FixedText<191> file;       // of Python as the interpreter has it, else the name of the library; the end of a long one
+  std::uint32_t line = 0;    // in a file of Python
+  std::uint64_t offset = 0;  // in a library
+};
+
 // From here on the file has only the lines that tell how the run ends.
 struct LimitRecord {
   std::uint64_t bytes = 0;  // WEFT_TRACE_LIMIT

@@ -267,6 +267,19 @@ void visit_fields(Fields& fields, Watching& watching) {
   fields.share_if(watching.dark != 0, "high", watching.high);
 }
 
+template <class Fields, MaybeConst<CallFrameRecord> Frame>
+void visit_fields(Fields& fields, Frame& frame) {
+  fields.hash("rhythm", frame.rhythm);
+  fields.integer("ordinal", frame.ordinal);
+  fields.count("group", frame.group);
+  fields.choice("kind", frame_kind_names, frame.kind);
+  fields.count("number", frame.number);
+  fields.text("function", frame.function);
+  fields.text("file", frame.file);
+  fields.count("line", frame.line);
+  fields.count("offset", frame.offset);
+}
+
 template <class Fields, MaybeConst<LimitRecord> Limit>
 void visit_fields(Fields& fields, Limit& limit) {
   fields.count("bytes", limit.bytes);

@@ -61,6 +61,7 @@ class Totals {
   void add(const LimitRecord&) {}
   void add(const GroupRecord&) {}
   void add(const ClockRecord&) {}
+  void add(const CallFrameRecord&) {}
 
   TraceSummary summary_{};
   StartupTotals startup_;

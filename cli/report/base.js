@@ -1,4 +1,4 @@
-// What all plots share: the data, values as people read them, elements, the tip, CSV, tables. Text from the data goes
+// Shared by all plots: the data, values as people read them, elements, the tip, CSV, tables. Text from the data goes
 // into the page as text, never as HTML. Nothing is asked from outside.
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);

@@ -2,7 +2,7 @@
 // of a bubble from the moment at which the other rank began to send.
 function timeline(place, section) {
   const { rows, length: whole, table: all } = section;
-  const names = all.columns[1][2];
+  const names = all.columns[1][2], byOtherWork = all.columns[7][2].indexOf("other work");
   const used = new Set(all.rows.map((part) => names[part[1]]));
   legend(place, Object.entries(data.kinds).filter(([kind]) => kind === "busy" || used.has(kind)));
   drawn(place, (area, width) => {
@@ -30,6 +30,13 @@ function timeline(place, section) {
     const end = add(picture, "circle", { r: 3.5, fill: "var(--text)" });
     let at = [0, -1], chosen = null;
 
+    function awaited([, , begin, , , from, sent, ended]) {
+      if (from === null) return ended === byOtherWork ? "ended by other work" : "";
+      if (ended === byOtherWork) return `ended by other work while it waited for ${rows[from][0]}`;
+      if (sent === null) return `for ${rows[from][0]}` + (ended === null ? "" : "; when that began to send is not known");
+      const when = sent < begin ? `${length(begin - sent)} before` : `${length(sent - begin)} into`;
+      return `for ${rows[from][0]}, which began to send ${when} it`;
+    }
     function choose(mark, part, clientX, clientY) {
       leave();
       chosen = mark;
@@ -37,9 +44,7 @@ function timeline(place, section) {
       mark.classList.add("chosen");
       const box = mark.getBoundingClientRect(), [row, kind, begin, until, name, from, sent] = part;
       showTip([name === null ? "" : all.columns[4][2][name], `${data.kinds[names[kind]]}, ${length(until - begin)}`,
-        from === null ? "" : `for ${rows[from][0]}` + (sent === null ? "" : `, which began to send ${sent < begin
-          ? length(begin - sent) + " before" : length(sent - begin) + " into"} it`)].filter(Boolean).join("\n"),
-      clientX ?? box.left, clientY ?? box.bottom);
+        awaited(part)].filter(Boolean).join("\n"), clientX ?? box.left, clientY ?? box.bottom);
       if (from === null) return;
       const [x1, y1, x2, y2] = [x(Math.max(sent ?? begin, 0)), y(from) + high / 2, x(until), y(row) + high / 2];
       line.setAttribute("d", `M${x1},${y1} C${(x1 + x2) / 2},${y1} ${(x1 + x2) / 2},${y2} ${x2},${y2}`);

@@ -69,6 +69,9 @@ _LISTED = (
     Kind("group", "groups", _COMMON + """
         id:integer communicator:integer iteration:integer begun:time begun_within:integer ended:time
         ended_within:integer operations:list left_out:integer"""),
+    Kind("call_frame", "call_frames", _COMMON + """
+        rhythm:text ordinal:integer group:integer kind:text number:integer function:text file:text line:integer
+        offset:integer"""),
     Kind("clock", "clocks", _COMMON + "monotonic:time wall_clock:integer width:integer"),
     Kind("slowdown", "slowdown", _COMMON + """
         budget:number share:number iteration:integer control:integer filled:integer

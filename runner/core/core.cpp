@@ -140,6 +140,10 @@ void context_closing(int device) {
   });
 }
 
+GroupId call_returned(int device, GroupId group, const char* range) {
+  return the_core().context.call_sites.call_returned(device, group, range);
+}
+
 std::string directory_of_this_library() {
   Dl_info info{};
   if (::dladdr(reinterpret_cast<const void*>(&weft_core_start), &info) == 0 || info.dli_fname == nullptr) return ".";
@@ -175,6 +179,7 @@ bool start(const ShimServices& shim, CoreServices& services) {
   services.memory_taken = &memory_taken;
   services.context_closing = &context_closing;
   services.quiet_moment = &quiet_moment;
+  services.call_returned = &call_returned;
   core->context.note_failure = [] { the_core().failed = true; };
   started.store(core.release(), std::memory_order_release);
   return true;

@@ -17,6 +17,7 @@
 #include "runner/core/trials.h"
 #include "runner/options/options.h"
 #include "runner/options/variables.h"
+#include "runner/sites/call_sites.h"
 #include "runner/validate/validation.h"
 #include "shim/seam/core_interface.h"
 #include "shim/seam/marker_words.h"
@@ -59,6 +60,7 @@ struct CoreContext {
   // Threads whose allocation has failed, and which wait for a thread that is in the device; by its number.
   std::array<std::atomic<int>, 64> rescues{};
   std::atomic<int>& rescues_of(int device) { return rescues[static_cast<unsigned>(device) % rescues.size()]; }
+  CallSiteParts call_sites;                // WEFT_CALL_SITES
   std::unique_ptr<Validation> validation;  // WEFT_VALIDATE; made when the core starts
   // A thread of the core has failed. Memory is given back first and the hooks become pass-throughs after that.
   void (*note_failure)() = nullptr;

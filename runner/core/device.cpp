@@ -44,6 +44,7 @@ void Device::open(const CommunicatorInfo& first, bool may_fill) {
     open_trace();
     open_recording();
     begin_validation();
+    prepare_call_sites();
     start_dispatcher();
     say_hello();
     communicator_opened(first);
@@ -69,14 +70,15 @@ void Device::let_go() noexcept {
   jobs_.leave_trials();
   if (!dispatcher_ || !dispatcher_->has_thread()) {
     dispatcher_.reset();
+    sites_.reset();
     trace_.reset();
     recording_.reset();
     jobs_.take_down(close_limit);
     return jobs_.leave();
   }
   jobs_.leave();
-  [[maybe_unused]] const void* const left[] = {dispatcher_.release(), trace_.release(), recording_.release(),
-                                               reporter_.release(), filler_.release()};
+  [[maybe_unused]] const void* const left[] = {dispatcher_.release(), trace_.release(),  recording_.release(),
+                                               reporter_.release(),   filler_.release(), sites_.release()};
 }
 
 void Device::prepare_fill(bool may_fill) {
@@ -294,6 +296,14 @@ void Device::say_hello() const {
   print(start_line(header_, traces, recordings) + (validation.empty() ? "" : "; " + validation));
 }
 
+void Device::prepare_call_sites() {
+  if (!core_.options.call_sites || !trace_ || setup_.is_unmarked()) return;
+  CallSamples* const samples = core_.call_sites.make_samples(ordinal_);
+  if (samples == nullptr) return;
+  core_.call_sites.begin(core_.options.unwinder);
+  sites_ = std::make_unique<CallSites>(core_.call_sites, *samples, core_.shim, ordinal_);
+}
+
 void Device::start_dispatcher() {
   DispatcherParts parts;
   parts.shim = &core_.shim;
@@ -306,6 +316,7 @@ void Device::start_dispatcher() {
   parts.context = setup_.context;
   parts.words = setup_.words;
   parts.note_failure = core_.note_failure;
+  parts.sites = sites_.get();
   DispatcherOptions options;
   options.session.device = ordinal_;
   options.session.poll = core_.options.poll;

@@ -171,6 +171,7 @@ class Device {
 
   std::string caution() const;
   void open_trace();
+  void prepare_call_sites();
   void open_recording();
   void begin_validation();
   void start_dispatcher();  // from its end on hooks enqueue markers
@@ -221,7 +222,8 @@ class Device {
   Duration queue_preparation_{};  // the longest of a job of the queue so far
   // The thread works with reporter, jobs, filler, trace and recording.
   DeviceJobs jobs_;
-  std::unique_ptr<Filler> filler_;  // nullptr: observes only
+  std::unique_ptr<Filler> filler_;    // nullptr: observes only
+  std::unique_ptr<CallSites> sites_;  // nullptr: none are wanted
   std::unique_ptr<TraceWriter> trace_;
   std::unique_ptr<Recording> recording_;  // WEFT_RECORD
   std::unique_ptr<Dispatcher> dispatcher_;

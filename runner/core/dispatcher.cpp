@@ -8,6 +8,7 @@
 namespace weft {
 namespace {
 
+constexpr Duration longest_naming = std::chrono::seconds(1);  // of the latest call sites, at the end
 constexpr Duration between_clocks = std::chrono::seconds(30);
 constexpr Duration between_boards = std::chrono::milliseconds(200);
 constexpr Duration between_pages = std::chrono::milliseconds(250);
@@ -19,12 +20,11 @@ constexpr Duration longest_look = std::chrono::microseconds(200);  // that nobod
 Dispatcher::Dispatcher(const DispatcherParts& parts, const DispatcherOptions& options)
     : parts_(parts),
       options_(options),
-      records_(*parts.reporter, parts.trace),
-      live_records_(records_, options.live && parts.trace != nullptr ? &live_ : nullptr),
+      records_(*parts.reporter, parts.trace, {parts.sites, options.live && parts.trace != nullptr ? &live_ : nullptr}),
       source_(*parts.shim, *parts.router, parts.words, options.session.device, {parts.driver, parts.words}),
       questions_(*parts.shim, options.session.device),
       host_(*parts.shim, options.session.device),
-      session_(options.session, live_records_, parts.recording),
+      session_(options.session, records_, parts.recording),
       filler_(parts.filler) {}
 
 void Dispatcher::prepare() {
@@ -53,6 +53,7 @@ Worker::Work Dispatcher::step(TimePoint begin) {
       questions_.answers(session_.session(), source_.time_of_look(), !context_is_closing());
   if (!answers.empty()) session_.looks_within(weft::now() - source_.time_of_look());
   for (const Event& event : answers) session_.observe(event);
+  if (parts_.sites != nullptr) look_at_call_sites(now, events);
   withhold_markers();
   take_inbox(now);
   if (filler_ != nullptr && !context_is_closing()) fill(now);
@@ -60,6 +61,16 @@ Worker::Work Dispatcher::step(TimePoint begin) {
   if (is_over && filler_ != nullptr) filler_->close_feeds();
   filling_is_over_.store(is_over, std::memory_order_relaxed);
   return {slices_in_flight(), source_.groups_pending()};
+}
+
+// Not in a bubble: a host that is held up then may make it longer.
+void Dispatcher::look_at_call_sites(TimePoint now, const std::vector<Event>& events) {
+  const Session& session = session_.session();
+  for (const Event& event : events) {
+    if (event.kind == EventKind::group_issued) parts_.sites->group_issued(event.group, session.slot_of(event.group));
+  }
+  parts_.sites->look(now, !session.bubble_is_open() && !session.capture_is_open() && !context_is_closing());
+  for (const Record& record : parts_.sites->take_records()) session_.pass(record);
 }
 
 // Streams take turns at the queues when they are made. Of many that are made few are used, and may share one as well:
@@ -389,6 +400,10 @@ TraceSummary Dispatcher::summary() {
   // With its context work goes, and the last of it could not be seen to end.
   if (!failed_ && !context_is_closing()) session_.note_work_under_way(now());
   session_.end(now());
+  if (parts_.sites != nullptr) {
+    parts_.sites->finish(now(), longest_naming);
+    for (const Record& record : parts_.sites->take_records()) session_.pass(record);
+  }
   record_clocks();
   TraceSummary summary = session_.summary(records_.dropped() + source_.lost());
   summary.cpu = cpu_time();

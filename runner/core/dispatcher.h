@@ -23,6 +23,7 @@
 #include "runner/fill/filler.h"
 #include "runner/policy/live_accounts.h"
 #include "runner/recording/recorded_session.h"
+#include "runner/sites/call_sites.h"
 
 namespace weft {
 
@@ -42,6 +43,7 @@ struct DispatcherParts {
   TraceWriter* trace = nullptr;   // nullptr: no trace could be opened
   CallSink* recording = nullptr;  // nullptr: none is wanted, or it could not be opened
   Filler* filler = nullptr;       // nullptr: observe only; may be without a job
+  CallSites* sites = nullptr;     // nullptr: none are wanted
   CUcontext context = nullptr;
   MarkerWords words{};
   void (*note_failure)() = nullptr;  // the thread has failed
@@ -109,6 +111,7 @@ class Dispatcher final : public Worker {
   void show(TimePoint now, const TraceSummary& totals, const std::optional<StartupRecord>& startup,
             std::uint64_t dropped_records);
   void look_at_queues(const std::vector<Event>& events);
+  void look_at_call_sites(TimePoint now, const std::vector<Event>& events);
   void look_at_annotations(TimePoint now);
   void look_for_lost_annotations(TimePoint now);
   void withhold_markers();
@@ -134,10 +137,9 @@ class Dispatcher final : public Worker {
 
   const DispatcherParts parts_;
   const DispatcherOptions options_;
-  ReportedTrace records_;
   LiveAccounts live_;
   LiveNumbers live_numbers_;  // of the page; all of them are new at each show()
-  LiveTap live_records_;
+  ReportedTrace records_;
   EventSource source_;
   Questions questions_;
   HostWatch host_;

@@ -5,6 +5,7 @@
 // that. A Reporter holds nothing that changes.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -44,11 +45,14 @@ class Reporter {
 
 class ReportedTrace final : public RecordSink {
  public:
-  // Both outlive this; `trace` may be nullptr.
-  ReportedTrace(const Reporter& reporter, TraceWriter* trace) : reporter_(reporter), trace_(trace) {}
+  // All outlive this. `trace` may be nullptr, and so may those in `others`, which hear of all records.
+  ReportedTrace(const Reporter& reporter, TraceWriter* trace, std::array<RecordSink*, 2> others)
+      : reporter_(reporter), trace_(trace), others_(others) {}
 
   void push(const Record& record) noexcept override {
     if (trace_ != nullptr) trace_->push(record);
+    for (RecordSink* other : others_)
+      if (other != nullptr) other->push(record);
     if (record.kind == RecordKind::anomaly) reporter_.say(record.anomaly);
   }
   std::uint64_t dropped() const { return trace_ == nullptr ? 0 : trace_->dropped(); }
@@ -56,6 +60,7 @@ class ReportedTrace final : public RecordSink {
  private:
   const Reporter& reporter_;
   TraceWriter* const trace_;
+  const std::array<RecordSink*, 2> others_;
 };
 
 }  // namespace weft

@@ -50,10 +50,26 @@ bool choose(std::string_view text, Words<Value> words, Value& value) {
   return false;
 }
 
+// Those of a type; none where it has no fixed set.
 template <class Value>
-std::string one_of(Words<Value> words) {
-  std::string list = "one of ";
-  for (const auto& [word, meaning] : words) list += (list.ends_with("of ") ? "" : ", ") + std::string(word);
+constexpr Words<Value> words_of{};
+template <>
+constexpr Words<Mode> words_of<Mode> = mode_words;
+template <>
+constexpr Words<OneQueue> words_of<OneQueue> = one_queue_words;
+template <>
+constexpr Words<Confine> words_of<Confine> = confine_words;
+template <>
+constexpr Words<JobPolicy> words_of<JobPolicy> = policy_words;
+template <>
+constexpr Words<bool> words_of<bool> = flag_words;
+template <>
+constexpr Words<LogLevel> words_of<LogLevel> = level_words;
+
+template <class Value>
+std::vector<std::string_view> words() {
+  std::vector<std::string_view> list;
+  for (const auto& [word, meaning] : words_of<Value>) list.push_back(word);
   return list;
 }
 
@@ -63,7 +79,11 @@ std::string ranged(const char* kind, const OptionInfo& option, const char* also 
 
 // How the values of each type are described.
 template <class Value>
-std::string accepted(const OptionInfo& option);
+std::string accepted(const OptionInfo&) {
+  std::string list = "one of ";
+  for (const std::string_view word : words<Value>()) list += (list.ends_with("of ") ? "" : ", ") + std::string(word);
+  return list;
+}
 template <>
 std::string accepted<std::string>(const OptionInfo&) {
   return "a text";
@@ -88,36 +108,19 @@ template <>
 std::string accepted<std::uint32_t>(const OptionInfo& option) {
   return ranged("a number", option);
 }
-template <>
-std::string accepted<bool>(const OptionInfo&) {
-  return one_of<bool>(flag_words);
-}
-template <>
-std::string accepted<Mode>(const OptionInfo&) {
-  return one_of<Mode>(mode_words);
-}
-template <>
-std::string accepted<OneQueue>(const OptionInfo&) {
-  return one_of<OneQueue>(one_queue_words);
-}
-template <>
-std::string accepted<JobPolicy>(const OptionInfo&) {
-  return one_of<JobPolicy>(policy_words);
-}
-
-template <>
-std::string accepted<Confine>(const OptionInfo&) {
-  return one_of<Confine>(confine_words);
-}
-template <>
-std::string accepted<LogLevel>(const OptionInfo&) {
-  return one_of<LogLevel>(level_words);
-}
 
 constexpr std::array table{
 #define OPTION(field, type, standing, variable, fallback, least, most, help) \
-  OptionInfo{                                                                \
-      #field, #type, Standing::standing, variable, fallback, least, most, help, &accepted<decltype(Options::field)>},
+  OptionInfo{#field,                                                         \
+             #type,                                                          \
+             Standing::standing,                                             \
+             variable,                                                       \
+             fallback,                                                       \
+             least,                                                          \
+             most,                                                           \
+             help,                                                           \
+             &accepted<decltype(Options::field)>,                            \
+             &words<decltype(Options::field)>},
 #include "runner/options/options.def"
 #undef OPTION
 };
@@ -156,27 +159,27 @@ bool parse(std::string_view text, std::uint32_t& value) {
 }
 
 bool parse(std::string_view text, bool& value) {
-  return choose<bool>(text, flag_words, value);
+  return choose<bool>(text, words_of<bool>, value);
 }
 
 bool parse(std::string_view text, Mode& value) {
-  return choose<Mode>(text, mode_words, value);
+  return choose<Mode>(text, words_of<Mode>, value);
 }
 
 bool parse(std::string_view text, JobPolicy& value) {
-  return choose<JobPolicy>(text, policy_words, value);
+  return choose<JobPolicy>(text, words_of<JobPolicy>, value);
 }
 
 bool parse(std::string_view text, Confine& value) {
-  return choose<Confine>(text, confine_words, value);
+  return choose<Confine>(text, words_of<Confine>, value);
 }
 
 bool parse(std::string_view text, OneQueue& value) {
-  return choose<OneQueue>(text, one_queue_words, value);
+  return choose<OneQueue>(text, words_of<OneQueue>, value);
 }
 
 bool parse(std::string_view text, LogLevel& value) {
-  return choose<LogLevel>(text, level_words, value);
+  return choose<LogLevel>(text, words_of<LogLevel>, value);
 }
 
 const std::string* given(const OptionInfo& option, const Variables& variables) {

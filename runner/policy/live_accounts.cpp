@@ -43,7 +43,7 @@ void set_prices(const TraceSummary& totals, LiveNumbers& numbers) {
 
 }  // namespace
 
-void LiveAccounts::note(const Record& record) {
+void LiveAccounts::push(const Record& record) noexcept {
   visit_kind(record, [this](const auto& value) { add(value); });
 }
 

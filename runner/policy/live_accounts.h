@@ -17,9 +17,9 @@
 
 namespace weft {
 
-class LiveAccounts {
+class LiveAccounts final : public RecordSink {
  public:
-  void note(const Record& record);
+  void push(const Record& record) noexcept override;
   // All of the page's numbers but those that set_totals() fills in. `filling`: as the session stands.
   void fill(const Snapshot& filling, LiveNumbers& numbers) const;
 
@@ -50,6 +50,7 @@ class LiveAccounts {
   void add(const LimitRecord&) {}
   void add(const GroupRecord&) {}
   void add(const ClockRecord&) {}
+  void add(const CallFrameRecord&) {}
 
   void add_wait(CommunicatorId communicator, std::int32_t peer, Duration idle);
   void add_forecast(const Forecast& forecast, Duration length);
@@ -82,20 +83,5 @@ class LiveAccounts {
 // The sums, as the summary of the trace has them. `startup`: of `totals` where these are of a summary, else as the
 // accounts know it by now.
 void set_totals(const TraceSummary& totals, const std::optional<StartupRecord>& startup, LiveNumbers& numbers);
-
-// Every record on its way passes the accounts.
-class LiveTap final : public RecordSink {
- public:
-  // Both outlive it. `accounts` may be nullptr: there is no page.
-  LiveTap(RecordSink& next, LiveAccounts* accounts) : next_(next), accounts_(accounts) {}
-  void push(const Record& record) noexcept override {
-    if (accounts_ != nullptr) accounts_->note(record);
-    next_.push(record);
-  }
-
- private:
-  RecordSink& next_;
-  LiveAccounts* const accounts_;
-};
 
 }  // namespace weft

@@ -135,6 +135,8 @@ class Session {
   bool fills() const { return filling_; }
   bool filling_is_over() const { return !filling_ && (has_job_ || !trouble_.empty()); }
   bool bubble_is_open() const { return detector_.open_bubble().has_value(); }
+  bool capture_is_open() const { return detector_.capture_is_open(); }
+  SlotKey slot_of(GroupId group) const { return detector_.slot_of(group); }
   // A bubble is open whose iteration goes without fill, for comparison; or nobody looks whether one is.
   bool leaves_out() const;
   bool is_dark() const { return detector_.is_dark(); }

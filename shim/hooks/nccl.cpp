@@ -42,6 +42,7 @@ ncclResult_t operation(const OperationCall& what, Call call) noexcept {
   announce_member(bare);
   const ncclResult_t result = call_nccl(call);
   close_member(bare, result);
+  show_member(bare);
   return result;
 }
 

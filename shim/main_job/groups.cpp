@@ -1,6 +1,7 @@
 // NCCL groups: what they do, and the markers around them; see groups.h.
 #include "shim/main_job/groups.h"
 
+#include "shim/main_job/call_sites.h"
 #include "shim/main_job/capture.h"
 #include "shim/main_job/captured_steps.h"
 #include "shim/main_job/communicators.h"
@@ -260,6 +261,12 @@ void close_member(GroupMember& member, ncclResult_t result) noexcept {
   if (!launched_nothing) note_lost();
 }
 
+void show_member(const GroupMember& member) noexcept {
+  if (member.group == 0) return;
+  const int device = member.communicator->device.load(std::memory_order_relaxed);
+  if (is_call_wanted(device, member.group)) show_call(device, member.group);
+}
+
 bool in_group() noexcept {
   return thread_state.group_depth != 0;
 }
@@ -287,6 +294,7 @@ void group_ended(ncclResult_t result) noexcept {
   OpenGroup* group = thread_state.group;
   if (group == nullptr) return;
   for (std::uint32_t index = 0; index < group->members; ++index) close_member(group->member[index], result);
+  for (std::uint32_t index = 0; index < group->members; ++index) show_member(group->member[index]);
   const bool made = result == ncclSuccess || result == ncclInProgress;
   for (std::uint32_t index = 0; made && index < group->promises; ++index) {
     const OpenGroup::Promise& promise = group->promise[index];

@@ -46,10 +46,12 @@ struct GroupMember {
   std::uint32_t operations_kept;
 };
 
-// A bare operation: added before the real call, announced, and closed after it.
+// A bare operation: added before the real call, announced, closed after it, and shown to the core behind that, where it
+// wants to see who called (call_sites.h).
 void add_operation(GroupMember& member, const OperationCall& call) noexcept;
 void announce_member(GroupMember& member) noexcept;
 void close_member(GroupMember& member, ncclResult_t result) noexcept;
+void show_member(const GroupMember& member) noexcept;
 
 // The open group of the calling thread. Its depth is kept from the first hooked call on.
 bool in_group() noexcept;

@@ -75,6 +75,9 @@ struct ShimServices {
   // From now on no marker is enqueued on the device but those of groups of this likeness (detector/group_shape.h), or
   // all are again. The rest is noted without. Any thread.
   void (*withhold_markers)(int device, bool withheld, std::uint64_t but_of) = nullptr;
+  // From now on the core is told when a call that issued a group of this device has returned, of groups from this one
+  // on; 0: no longer. Any thread.
+  void (*want_calls)(int device, GroupId from) = nullptr;
   // Operations of groups are counted and noted from now on, or not. Any thread.
   void (*set_operations_noted)(bool noted) = nullptr;
   // Launches are counted from now on, or not. Any thread.
@@ -130,6 +133,10 @@ struct CoreServices {
   // The host has waited for the device, or for a part of it: what could not be set up so far may be, if nothing is
   // pending. Main-job thread, after the wait; only where quiet moments are wanted.
   void (*quiet_moment)(int device) = nullptr;
+  // The call that issued this group has returned from NCCL to its hook, and is wanted; no capture is open. Reads the
+  // stack if this is one of the groups that are asked for. The first of those behind it, 0: none is. `range`: the
+  // innermost NVTX range of the thread, "": none is known. Takes no lock and no memory. Main-job thread.
+  GroupId (*call_returned)(int device, GroupId group, const char* range) = nullptr;
 };
 
 }  // namespace weft

@@ -991,8 +991,10 @@ report_page() {
   cp "$traces"/rank*.jsonl damaged
   printf 'no JSON\n{"type": "bub' >>damaged/rank1.101.jsonl
   sed 's/"version": [0-9]*/"version": 99/' "$traces"/rank2.102.jsonl >damaged/rank2.102.jsonl
-  run "$weft" report damaged -o damaged.html
+  run "$weft" report "$PWD/damaged" -o damaged.html
   expect_code 0
+  ! grep -q "$PWD" damaged.html || fail "no path, in notes neither"
+  grep -q "rank1.101.jsonl:[0-9]" damaged.html || fail "the name of the file"
   grep -q "has version 99 of the trace format" damaged.html || fail "a newer version is named"
   grep -q "1 line not readable" damaged.html || fail "a line that cannot be read is named"
   run "$weft" report --help

@@ -69,9 +69,16 @@ PairBounds* ClockBounds::pair(std::uint32_t one, std::uint32_t other) {
   return &pairs_[key];
 }
 
+void ClockBounds::check(std::uint32_t clock, TimePoint sent, TimePoint received) {
+  if (sent - received <= usual_lateness) return;
+  TooEarly& too_early = too_early_[clock];
+  ++too_early.count;
+  too_early.most = std::max(too_early.most, sent - received);
+}
+
 void ClockBounds::add_message(const TimedSide& sender, const TimedSide& receiver) {
-  if (sender.clock == receiver.clock) return;
   if (sender.not_before == TimedSide::never_begun || receiver.not_after == TimedSide::never_ended) return;
+  if (sender.clock == receiver.clock) return check(sender.clock, sender.not_before, receiver.not_after);
   PairBounds* const bounds = pair(sender.clock, receiver.clock);
   if (bounds == nullptr) return;
   bounds->count_message();
@@ -91,6 +98,9 @@ void ClockBounds::add_collective(Operation kind, std::span<const TimedSide> side
     if (flow != Flow::from_root || side.is_root) part.latest_begin = std::max(part.latest_begin, side.not_before);
     if (flow != Flow::to_root || side.is_root) part.earliest_end = std::min(part.earliest_end, side.not_after);
   }
+  for (const auto& [clock, part] : parts)
+    if (part.latest_begin != TimedSide::never_begun && part.earliest_end != TimedSide::never_ended)
+      check(clock, part.latest_begin, part.earliest_end);
   // Every clock with one of them: all pairs would be too many.
   const auto root = std::ranges::find_if(sides, &TimedSide::is_root);
   const Part& hub = flow != Flow::all_to_all && root != sides.end() ? parts.at(root->clock) : parts.begin()->second;

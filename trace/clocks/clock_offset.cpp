@@ -73,10 +73,16 @@ void ClockOffset::thin_out() {
   knots_ = std::move(kept);
 }
 
-ClockOffset ClockOffset::thinned(std::size_t most) const {
-  ClockOffset fewer = *this;
-  while (fewer.knots_.size() > std::max<std::size_t>(most, 2)) fewer.thin_out();
-  return fewer;
+ClockOffset ClockOffset::reaching(TimePoint from, TimePoint to) const {
+  ClockOffset longer = *this;
+  const auto knot_at = [&](TimePoint time) {
+    const KnownOffset known = at(time);
+    return Knot{time, known.ahead, known.within};
+  };
+  from = clamped(from), to = clamped(to);
+  if (from < knots_.front().time) longer.knots_.insert(longer.knots_.begin(), knot_at(from));
+  if (to > knots_.back().time) longer.knots_.push_back(knot_at(to));
+  return longer;
 }
 
 KnownOffset ClockOffset::at(TimePoint time) const {
@@ -92,14 +98,20 @@ KnownOffset ClockOffset::at(TimePoint time) const {
   return {knot.ahead, knot.within};
 }
 
-Duration ClockOffset::median_within() const {
+Duration ClockOffset::median_within(TimePoint from, TimePoint to) const {
+  constexpr int times = 256;
+  from = clamped(std::min(from, knots_.front().time)), to = clamped(std::max(to, knots_.back().time));
   std::vector<Duration> lengths;
-  for (const Knot& knot : knots_) lengths.push_back(knot.within);
+  const auto length = static_cast<double>((to - from).count());
+  for (int time = 0; time <= times; ++time)
+    lengths.push_back(at(from + Duration(std::llround(length * time / times))).within);
   return median(std::move(lengths));
 }
 
-Duration ClockOffset::most_within() const {
-  return std::ranges::max(knots_, {}, &Knot::within).within;
+Duration ClockOffset::most_within(TimePoint from, TimePoint to) const {
+  const Duration ends =
+      std::max(at(std::min(from, knots_.front().time)).within, at(std::max(to, knots_.back().time)).within);
+  return std::max(ends, std::ranges::max(knots_, {}, &Knot::within).within);
 }
 
 ClockOffset ClockOffset::inverse() const {

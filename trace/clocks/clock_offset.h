@@ -26,17 +26,18 @@ class ClockOffset {
     TimePoint time{};  // on the base clock
     Duration ahead{}, within{};
   };
-  static constexpr std::size_t most_knots = 512;
+  static constexpr std::size_t most_knots = 320;
 
   ClockOffset() : knots_(1) {}  // the same clock
   explicit ClockOffset(Duration ahead) : knots_{{TimePoint{}, ahead, Duration{}}} {}
-  // In the order of their times, at least one. Before the first and behind the last one the other clock gains by
+  // In the order of their times, at least one. Of more than `most_knots` half are left out, and where these are the
+  // interval is wider. Before the first and behind the last one the other clock gains by
   // `rate`, which may be wrong by `rate_within`: shares, 1e-6 is 1 ppm.
   ClockOffset(std::vector<Knot> knots, double rate, double rate_within);
 
   KnownOffset at(TimePoint time) const;
-  // With fewer knots; where these leave some out the interval is wider.
-  ClockOffset thinned(std::size_t most) const;
+  // The same with knots at both times, where it has none before and behind them.
+  ClockOffset reaching(TimePoint from, TimePoint to) const;
   // How far the base is ahead of the other clock, on that one's time.
   ClockOffset inverse() const;
   // `next`: a third clock, seen from the other one. How far that is ahead of the base.
@@ -44,9 +45,9 @@ class ClockOffset {
   const std::vector<Knot>& knots() const { return knots_; }
   double rate() const { return rate_; }
   double rate_within() const { return rate_within_; }
-  // Over the knots.
-  Duration median_within() const;
-  Duration most_within() const;
+  // From the first knot to the last, and from `from` to `to`, as far as that is more.
+  Duration median_within(TimePoint from = TimePoint::max(), TimePoint to = TimePoint::min()) const;
+  Duration most_within(TimePoint from = TimePoint::max(), TimePoint to = TimePoint::min()) const;
 
  private:
   // The time of its knot means nothing.

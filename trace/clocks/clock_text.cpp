@@ -50,7 +50,7 @@ std::string drift_text(const PlacedClock& clock) {
   if (clock.most_rate - clock.least_rate > within)
     return formatted(", drifting %.1f to %.1f ppm", clock.least_rate * ppm, clock.most_rate * ppm);
   constexpr double vague = 2e-5;
-  if (within > std::max(vague, std::abs(rate) / 2))
+  if (within > std::max(vague, std::abs(rate) / 4))
     return formatted(", drifting less than %.0f ppm", std::ceil((std::abs(rate) + within) * ppm));
   return formatted(", drifting %.1f ppm", rate * ppm);
 }
@@ -58,11 +58,12 @@ std::string drift_text(const PlacedClock& clock) {
 std::string line_of(const RunClocks& run, std::uint32_t number) {
   const PlacedClock& clock = run.clocks()[number];
   const auto& hosts = run.hosts().clocks;
-  const Duration within = clock.ahead.median_within(), most = clock.ahead.most_within();
-  std::string text = hosts[number].name + " is " + time_text(clock.wall_ahead) +
-                     (clock.wall_ahead < Duration{} ? " behind " : " ahead of ") + hosts[clock.beside].name +
-                     ", within " + time_text(within);
-  if (most > 2 * within) text += ", at times " + time_text(most);
+  std::string text = hosts[number].name + " is ";
+  if (!clock.wall_ahead) text += "on the clock of ";
+  if (clock.wall_ahead)
+    text += time_text(*clock.wall_ahead) + (*clock.wall_ahead < Duration{} ? " behind " : " ahead of ");
+  text += hosts[clock.beside].name + ", within " + time_text(clock.within);
+  if (clock.most_within > 2 * clock.within) text += ", at times " + time_text(clock.most_within);
   text += drift_text(clock) + " (from " + source_text(clock);
   if (clock.by_way_of != clock.beside) text += " with " + hosts[clock.by_way_of].name;
   return text + ")";
@@ -125,6 +126,35 @@ void add_wall_clock_notes(const RunClocks& run, std::vector<std::string>& notes)
                     " is not set; they were moved to the start of the first one");
 }
 
+// Of hosts that messages place, so all that is not known is the difference.
+void add_unset_wall_clock_note(const RunClocks& run, std::vector<std::string>& notes) {
+  std::vector<std::uint32_t> unset;
+  for (std::uint32_t number = 0; number < run.clocks().size(); ++number)
+    if (run.clocks()[number].by == PlacedBy::messages && !run.clocks()[number].wall_ahead) unset.push_back(number);
+  if (!unset.empty())
+    notes.push_back("clocks: " + listed_hosts(run, unset) +
+                    ": the wall clock here or on the host beside which it stands is not set: how far it is ahead of "
+                    "that one is not known");
+}
+
+// Machines may have the same name, or the same boot where a container hides it.
+void add_too_early_notes(const RunClocks& run, std::vector<std::string>& notes) {
+  std::vector<std::uint32_t> clocks;
+  std::uint64_t count = 0;
+  Duration most{};
+  for (const auto& [clock, too_early] : run.too_early()) {
+    clocks.push_back(clock);
+    count += too_early.count;
+    most = std::max(most, too_early.most);
+  }
+  if (!clocks.empty())
+    notes.push_back("clocks: " + listed_hosts(run, clocks) + ": " +
+                    counted(count, "message or collective", "messages and collectives") +
+                    " reached one of its ranks before another one had sent them, by up to " + time_text(most) +
+                    ": these are not of one clock (several machines with one name or boot, or a wrong clock_offset), "
+                    "and their times beside each other are wrong");
+}
+
 }  // namespace
 
 std::vector<std::string> clock_lines(const RunClocks& run) {
@@ -138,7 +168,7 @@ std::vector<std::string> clock_lines(const RunClocks& run) {
       continue;
     }
     ++further;
-    most = std::max(most, run.clocks()[number].ahead.median_within());
+    most = std::max(most, run.clocks()[number].within);
   }
   if (further > 0)
     lines.push_back(counted(further, "more host") + ": likewise from messages, within " + time_text(most) + " or less");
@@ -147,7 +177,9 @@ std::vector<std::string> clock_lines(const RunClocks& run) {
 
 std::vector<std::string> clock_notes(const RunClocks& run) {
   std::vector<std::string> notes;
+  add_too_early_notes(run, notes);
   add_wall_clock_notes(run, notes);
+  add_unset_wall_clock_note(run, notes);
   std::size_t unsteady = 0;
   for (std::uint32_t number = 0; number < run.clocks().size(); ++number) {
     std::string note = contradiction_note(run, number);
@@ -158,7 +190,7 @@ std::vector<std::string> clock_notes(const RunClocks& run) {
   if (run.hosts().lacks_offsets)
     notes.push_back(
         "ranks of one boot: some do not know by how much a time namespace has moved their clock (clock_offset is null) "
-        "and were not moved; if they are in one, they stand at the wrong time");
+        "and were not moved; if they are in one, they stand at the wrong time. Their messages do not count for clocks");
   if (run.left_out() > 0)
     notes.push_back("clocks: " + counted(run.left_out(), "message") + " between more than " +
                     count_text(ClockBounds::most_pairs) + " pairs of hosts were not looked at");

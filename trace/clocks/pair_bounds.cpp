@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "trace/nanoseconds.h"
+
 namespace weft {
 namespace {
-
-double nanoseconds(Duration duration) {
-  return static_cast<double>(duration.count());
-}
 
 double rise_between(const ClockBound& left, const ClockBound& right) {
   return nanoseconds(right.ahead - left.ahead) / std::max(nanoseconds(right.time - left.time), 1.0);

@@ -8,30 +8,18 @@
 #include <utility>
 
 #include "detector/median.h"
+#include "trace/clocks/pair_blocks.h"
 #include "trace/clocks/steady_rate.h"
+#include "trace/nanoseconds.h"
 
 namespace weft {
 namespace {
 
-constexpr std::size_t fewest_bounds = 12;  // of each kind, in a block
-constexpr std::size_t most_blocks = 256;
 // Of a trace that was tampered with all bounds may contradict each other.
-constexpr std::size_t most_cut_blocks = 1024, most_looked_beside = 64;
+constexpr std::size_t most_looked_beside = 64;
 constexpr std::size_t fewest_knots = 32;
-// Farther apart the rates of two clocks are not as a rule: it counts where the bounds leave it open.
+// Farther apart the rates of two clocks are not as a rule.
 constexpr double usual_rate = 2e-4;
-
-// A part of a list of bounds.
-struct Part {
-  std::size_t begin = 0, end = 0;
-};
-
-struct Block {
-  Part most, least;
-  TimePoint begin{}, end{};                   // where the next one begins
-  double low = -most_rate, high = most_rate;  // rates between these are possible
-  std::optional<double> room{};               // nanoseconds, that its bounds leave; nothing: they contradict each other
-};
 
 // Blocks from `first` on, before `end`, that together allow a steady rate. Nothing: not even the first one does.
 struct Span {
@@ -50,10 +38,6 @@ struct Interval {
   bool is_empty() const { return low > high; }
 };
 
-double nanoseconds(Duration duration) {
-  return static_cast<double>(duration.count());
-}
-
 Duration rounded(double value) {
   const auto most = static_cast<double>(farthest_time.count());
   return Duration(std::llround(std::clamp(value, -most, most)));
@@ -61,11 +45,10 @@ Duration rounded(double value) {
 
 class Fitter {
  public:
-  explicit Fitter(const PairBounds& bounds) : most_(bounds.most()), least_(bounds.least()) {}
+  explicit Fitter(const PairBounds& bounds)
+      : most_(bounds.most()), least_(bounds.least()), blocks_(pair_blocks(bounds)) {}
 
   PairFit fit() {
-    cut();
-    cut_contradictions();
     find_spans();
     set_rates();
     PairFit result;
@@ -78,78 +61,11 @@ class Fitter {
   }
 
  private:
-  std::span<const ClockBound> most(const Part& part) const {
+  std::span<const ClockBound> most(const BoundRange& part) const {
     return std::span(most_).subspan(part.begin, part.end - part.begin);
   }
-  std::span<const ClockBound> least(const Part& part) const {
+  std::span<const ClockBound> least(const BoundRange& part) const {
     return std::span(least_).subspan(part.begin, part.end - part.begin);
-  }
-
-  // Each block has as much time as it needs for its bounds, and not less than a part of the whole.
-  void cut() {
-    const TimePoint first = std::min(most_.front().time, least_.front().time);
-    const TimePoint last = std::max(most_.back().time, least_.back().time);
-    const Duration shortest = (last - first) / static_cast<std::int64_t>(most_blocks);
-    Block block;
-    block.begin = first;
-    std::size_t one = 0, other = 0;
-    while (one < most_.size() || other < least_.size()) {
-      const bool takes_most = other == least_.size() || (one < most_.size() && most_[one].time <= least_[other].time);
-      const TimePoint time = takes_most ? most_[one].time : least_[other].time;
-      const bool is_full = one - block.most.begin >= fewest_bounds && other - block.least.begin >= fewest_bounds &&
-                           time - block.begin >= shortest && time > block.begin;
-      if (is_full) {
-        block.most.end = one;
-        block.least.end = other;
-        block.end = time;
-        blocks_.push_back(block);
-        block = {{one, one}, {other, other}, time, time};
-      }
-      ++(takes_most ? one : other);
-    }
-    const bool is_enough = one - block.most.begin >= fewest_bounds && other - block.least.begin >= fewest_bounds;
-    if (blocks_.empty() || is_enough) blocks_.push_back(block);
-    blocks_.back().most.end = one;
-    blocks_.back().least.end = other;
-    blocks_.back().end = last;
-  }
-
-  // So that little time is lost where a clock steps.
-  void cut_contradictions() {
-    std::vector<Block> blocks;
-    std::vector<Block> open(blocks_.rbegin(), blocks_.rend());
-    while (!open.empty()) {
-      const Block block = open.back();
-      open.pop_back();
-      const bool can_be_cut = block.most.end - block.most.begin > 1 && block.least.end - block.least.begin > 1 &&
-                              blocks.size() + open.size() < most_cut_blocks;
-      const auto rate = steady_rate(most(block.most), least(block.least));
-      if (!can_be_cut || rate) {
-        blocks.push_back(block);
-        if (rate) blocks.back().room = rate->width;
-        continue;
-      }
-      const auto [left, right] = halves(block);
-      open.push_back(right);
-      open.push_back(left);
-    }
-    blocks_ = std::move(blocks);
-  }
-
-  // Both have bounds of each kind.
-  std::pair<Block, Block> halves(const Block& block) const {
-    const auto middle = [](const Part& part) { return part.begin + (part.end - part.begin) / 2; };
-    const TimePoint time = std::max(most_[middle(block.most)].time, least_[middle(block.least)].time);
-    const auto cut = [&](const std::vector<ClockBound>& bounds, const Part& part) {
-      std::size_t place = part.begin + 1;
-      while (place + 1 < part.end && bounds[place].time < time) ++place;
-      return place;
-    };
-    Block left = block, right = block;
-    left.most.end = right.most.begin = cut(most_, block.most);
-    left.least.end = right.least.begin = cut(least_, block.least);
-    left.end = right.begin = std::clamp(time, block.begin, block.end);
-    return {left, right};
   }
 
   std::optional<SteadyRate> rate_of(std::size_t first, std::size_t end) const {
@@ -157,12 +73,16 @@ class Fitter {
                        least({blocks_[first].least.begin, blocks_[end - 1].least.end}));
   }
 
-  // As long as can be, one after the other.
+  // As long as can be, one after the other, none across a gap: what a clock did there says nothing of its rate.
   void find_spans() {
     for (std::size_t first = 0; first < blocks_.size(); first = spans_.back().end) {
+      if (blocks_[first].is_gap()) ++first;
+      const auto gap = std::find_if(blocks_.begin() + static_cast<std::ptrdiff_t>(first), blocks_.end(),
+                                    [](const PairBlock& block) { return block.is_gap(); });
+      const auto last = static_cast<std::size_t>(gap - blocks_.begin());
       Span span{first, first + 1, rate_of(first, first + 1)};
-      std::size_t without = blocks_.size() + 1;  // an end with which there is none
-      for (std::size_t step = blocks_.size() - first; span.rate && span.end + 1 < without;) {
+      std::size_t without = last + 1;  // an end with which there is none
+      for (std::size_t step = last - first; span.rate && span.end + 1 < without;) {
         const std::size_t end = std::min(span.end + std::max<std::size_t>(step, 1), without - 1);
         if (const auto rate = rate_of(first, end))
           span.end = end, span.rate = rate;
@@ -178,7 +98,6 @@ class Fitter {
   // left.
   void set_rates() {
     room_ = usual_room();
-    if (spans_.size() == 1 && spans_[0].rate) prefer_usual(*spans_[0].rate);
     for (const Span& span : spans_) {
       if (!span.rate) continue;
       const double length = std::max(nanoseconds(blocks_[span.end - 1].end - blocks_[span.first].begin), 1.0);
@@ -192,15 +111,9 @@ class Fitter {
     }
   }
 
-  static void prefer_usual(SteadyRate& rate) {
-    if (rate.low > usual_rate || rate.high < -usual_rate) return;
-    rate.low = std::max(rate.low, -usual_rate);
-    rate.high = std::min(rate.high, usual_rate);
-  }
-
   double usual_room() const {
     std::vector<double> rooms;
-    for (const Block& block : blocks_)
+    for (const PairBlock& block : blocks_)
       if (block.room) rooms.push_back(*block.room);
     return median(std::move(rooms));
   }
@@ -211,7 +124,7 @@ class Fitter {
     bool is_first = true;
     for (const Span& span : spans_) {
       if (!span.rate) continue;
-      const Block& block = blocks_[span.first];
+      const PairBlock& block = blocks_[span.first];
       const double own = std::max(nanoseconds(blocks_[span.end - 1].end - block.begin), 1.0);
       const double middle = (block.low + block.high) / 2;
       length += own;
@@ -229,7 +142,7 @@ class Fitter {
 
   // As the bounds of a block allow it at a time, also of another block: the highest and lowest offset, which are the
   // wrong way round where the bounds contradict each other.
-  Interval allowed(const Block& block, TimePoint time) const {
+  Interval allowed(const PairBlock& block, TimePoint time) const {
     double high = std::numeric_limits<double>::max(), low = std::numeric_limits<double>::lowest();
     const Duration from = most_.front().ahead;
     for (const ClockBound& bound : most(block.most)) {
@@ -243,27 +156,38 @@ class Fitter {
     return {from + rounded(std::floor(low)), from + rounded(std::ceil(high))};
   }
 
-  Interval interval(const Block& block, TimePoint time) const {
+  // Of a gap too it is empty.
+  Interval interval(const PairBlock& block, TimePoint time) const {
+    if (block.is_gap()) return {};
     const Interval found = allowed(block, time);
     return found.is_empty() ? Interval{} : found;
   }
 
   // The truth was on one side of it, and then on the other one.
-  Interval contradicting(const Block& block, TimePoint time) const {
+  Interval contradicting(const PairBlock& block, TimePoint time) const {
     const Interval found = allowed(block, time);
     return {found.high - rounded(room_), found.low + rounded(room_)};
   }
 
-  // With the blocks beside it whose bounds do not contradict each other.
+  // With the blocks beside it whose bounds do not contradict each other. Of a gap it is these alone.
   Interval around(std::size_t index, TimePoint time) const {
     Interval all = interval(blocks_[index], time);
-    if (all.is_empty()) all = contradicting(blocks_[index], time);
+    if (all.is_empty() && !blocks_[index].is_gap()) all = contradicting(blocks_[index], time);
     const std::size_t last = std::min(index + most_looked_beside, blocks_.size() - 1);
     for (std::size_t beside = 1; beside <= std::min(index, most_looked_beside); ++beside)
       if (all.widen_to(interval(blocks_[index - beside], time))) break;
     for (std::size_t beside = index + 1; beside <= last; ++beside)
       if (all.widen_to(interval(blocks_[beside], time))) break;
     return all;
+  }
+
+  // Drift may explain all that is different behind it.
+  bool agree_across(const PairBlock& gap, const Span& before, const Span& behind) const {
+    const auto overlap = [&](TimePoint time) {
+      const Interval left = interval(blocks_[before.end - 1], time), right = interval(blocks_[behind.first], time);
+      return left.is_empty() || right.is_empty() || (left.low <= right.high && right.low <= left.high);
+    };
+    return overlap(gap.begin) && overlap(gap.end);
   }
 
   // Of spans that follow each other: where each one's rate leads to.
@@ -276,6 +200,10 @@ class Fitter {
       }
       if (before != nullptr) {
         const TimePoint time = blocks_[span.first].begin;
+        if (blocks_[before->end].is_gap() && agree_across(blocks_[before->end], *before, span)) {
+          before = &span;
+          continue;
+        }
         const Interval left = interval(blocks_[before->end - 1], time), right = interval(blocks_[span.first], time);
         if (!left.is_empty() && !right.is_empty())
           result.breaks.push_back(
@@ -285,15 +213,17 @@ class Fitter {
     }
   }
 
-  // Between two knots the rate may change, and the offset leave the straight line.
-  Duration bend(const Block& block, std::size_t cells) const {
+  // Between two knots the rate may change, and the offset leave the straight line. Where the sides of a gap may lead to
+  // lies inside of straight lines.
+  Duration bend(const PairBlock& block, std::size_t cells) const {
+    if (block.is_gap()) return Duration(1);
     return rounded((block.high - block.low) * nanoseconds(block.end - block.begin) / static_cast<double>(4 * cells)) +
            Duration(1);
   }
 
   // At the begin of a block also what the one before it says.
   ClockOffset::Knot knot(std::size_t index, std::size_t cell, std::size_t cells) const {
-    const Block& block = blocks_[index];
+    const PairBlock& block = blocks_[index];
     const Duration length = block.end - block.begin;
     const TimePoint time = block.begin + length / static_cast<std::int64_t>(cells) * static_cast<std::int64_t>(cell);
     Interval all = around(index, cell == cells ? block.end : time);
@@ -316,7 +246,7 @@ class Fitter {
   }
 
   const std::vector<ClockBound>&most_, &least_;
-  std::vector<Block> blocks_;
+  std::vector<PairBlock> blocks_;
   std::vector<Span> spans_;
   double room_ = 0;  // nanoseconds, that the bounds of a block leave
 };

@@ -14,12 +14,14 @@ namespace weft {
 struct RunClocks::Edge {
   std::uint32_t from = 0, to = 0;
   bool is_reversed = false;
+  Duration width{};  // over the run
   std::shared_ptr<const PairFit> fit;
 };
 
 RunClocks::RunClocks(HostClocks hosts, ClockBounds bounds, std::uint32_t first)
     : hosts_(std::move(hosts)), first_(first), clocks_(hosts_.clocks.size()), is_placed_(clocks_.size()) {
   left_out_ = bounds.left_out();
+  too_early_ = bounds.too_early();
   std::vector<std::vector<Edge>> edges(clocks_.size());
   std::set<std::uint32_t> one_way;
   for (auto& [pair, of_pair] : bounds.pairs()) {
@@ -27,8 +29,9 @@ RunClocks::RunClocks(HostClocks hosts, ClockBounds bounds, std::uint32_t first)
     of_pair.finish();
     if (auto fit = fit_pair(of_pair)) {
       const auto shared = std::make_shared<const PairFit>(std::move(*fit));
-      edges[base].push_back({base, other, false, shared});
-      edges[other].push_back({other, base, true, shared});
+      const Duration width = shared->offset.median_within(hosts_.clocks[base].first, hosts_.clocks[base].last);
+      edges[base].push_back({base, other, false, width, shared});
+      edges[other].push_back({other, base, true, width, shared});
     } else {
       one_way.insert({base, other});
     }
@@ -41,6 +44,7 @@ RunClocks::RunClocks(HostClocks hosts, ClockBounds bounds, std::uint32_t first)
     PlacedClock& placed = clocks_[clock];
     placed.by = PlacedBy::wall_clock;
     placed.why = !bounds.has_groups(clock) ? WithoutMessages::no_groups
+                 : !edges[clock].empty()   ? WithoutMessages::apart
                  : one_way.contains(clock) ? WithoutMessages::one_way
                                            : WithoutMessages::none_joined;
     spread(clock, edges);
@@ -58,7 +62,7 @@ void RunClocks::spread(std::uint32_t root, const std::vector<std::vector<Edge>>&
   std::priority_queue<Way, std::vector<Way>, std::greater<>> ways;
   const auto add = [&](std::uint32_t from, Duration width) {
     for (const Edge& edge : edges[from])
-      if (!is_placed_[edge.to]) ways.emplace(width + edge.fit->offset.median_within(), from, edge.to, &edge);
+      if (!is_placed_[edge.to]) ways.emplace(width + edge.width, from, edge.to, &edge);
   };
   add(root, Duration{});
   while (!ways.empty()) {
@@ -79,11 +83,16 @@ void RunClocks::place(const Edge& edge, std::uint32_t root) {
   placed.beside = root;
   placed.by_way_of = edge.from;
   placed.ahead = before.ahead.then(edge.is_reversed ? fit.offset.inverse() : fit.offset);
-  placed.to_first = std::make_shared<const ClockOffset>(placed.ahead.inverse().then(*clocks_[root].to_first));
-  placed.wall_ahead = placed.ahead.knots().front().ahead - hosts_.ahead_by_wall_clock(edge.to, root);
-  const double to_there = before.ahead.rate();
-  placed.least_rate = to_there + (edge.is_reversed ? -fit.most_rate : fit.least_rate);
-  placed.most_rate = to_there + (edge.is_reversed ? -fit.least_rate : fit.most_rate);
+  const HostClock& host = hosts_.clocks[edge.to];
+  const ClockOffset back = placed.ahead.inverse();
+  placed.within = back.median_within(host.first, host.last);
+  placed.most_within = back.most_within(host.first, host.last);
+  placed.to_first =
+      std::make_shared<const ClockOffset>(back.then(*clocks_[root].to_first).reaching(host.first, host.last));
+  if (hosts_.has_wall_clock(edge.to, root))
+    placed.wall_ahead = placed.ahead.knots().front().ahead - hosts_.ahead_by_wall_clock(edge.to, root);
+  placed.least_rate = before.least_rate + (edge.is_reversed ? -fit.most_rate : fit.least_rate);
+  placed.most_rate = before.most_rate + (edge.is_reversed ? -fit.least_rate : fit.most_rate);
   placed.contradictions = fit.contradictions;
   placed.messages = fit.messages;
   placed.collectives = fit.collectives;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -22,9 +23,10 @@ enum class PlacedBy : std::uint8_t { reference, messages, wall_clock };
 inline constexpr std::array placed_by_names{"reference", "messages", "wall_clock"};
 
 // Why a clock is placed by its wall clock.
-enum class WithoutMessages : std::uint8_t { no_groups, one_way, none_joined };
+enum class WithoutMessages : std::uint8_t { no_groups, apart, one_way, none_joined };
 inline constexpr std::array without_messages_texts{
     "its traces have no groups (WEFT_TRACE_GROUPS=off, or an older Weft)",
+    "its messages are with hosts that have none with the first one",
     "messages with times went one way only",
     "no message to or from the others could be joined",
 };
@@ -36,7 +38,9 @@ struct PlacedClock {
   std::uint32_t by_way_of = 0;  // likewise: the clock whose messages with this one counted
   ClockOffset ahead;            // of the clock that it is beside, on that one's time
   std::shared_ptr<const ClockOffset> to_first;  // how far the first rank's clock is ahead of this one, on its own time
-  Duration wall_ahead{};                 // by messages: of the wall clock that it is beside, at the first message
+  // By messages: of the wall clock that it is beside, at the first message; nothing: one of the two is not set.
+  std::optional<Duration> wall_ahead;
+  Duration within{}, most_within{};      // by messages: over all of its traces, the median and the most
   double least_rate = 0, most_rate = 0;  // by messages: by which it gained on that clock
   // By messages, with by_way_of: the largest, at so long after the first message; nothing: it kept one rate.
   std::optional<RateBreak> largest_break;
@@ -54,6 +58,8 @@ class RunClocks {
   const std::vector<PlacedClock>& clocks() const { return clocks_; }
   std::uint32_t first() const { return first_; }
   std::uint64_t left_out() const { return left_out_; }  // operations between too many pairs of clocks
+  // By clocks: ranks of it are not of one clock.
+  const std::map<std::uint32_t, ClockBounds::TooEarly>& too_early() const { return too_early_; }
   // Between times of two clocks, on the clock of the first rank; nothing: nobody knows.
   std::optional<Duration> within(std::uint32_t one, TimePoint on_one, std::uint32_t other, TimePoint on_other) const;
 
@@ -67,6 +73,7 @@ class RunClocks {
   std::vector<PlacedClock> clocks_;
   std::vector<bool> is_placed_;
   std::uint64_t left_out_ = 0;
+  std::map<std::uint32_t, ClockBounds::TooEarly> too_early_;
 };
 
 }  // namespace weft

@@ -6,16 +6,13 @@
 #include <string_view>
 #include <utility>
 
+#include "trace/nanoseconds.h"
 #include "trace/read/printable.h"
 #include "trace/read/reader.h"
 #include "trace/read/runs.h"
 
 namespace weft {
 namespace {
-
-double nanoseconds(Duration duration) {
-  return static_cast<double>(duration.count());
-}
 
 using IdleByCause = std::array<double, cause_names.size()>;
 
@@ -39,9 +36,8 @@ class IterationReader final : public TraceSink {
   }
   void summary(const TraceSummary& /*summary*/, const TraceLine& /*line*/) override {}
 
-  std::uint64_t last() const { return table_.iterations().empty() ? 0 : table_.iterations().rbegin()->first.second; }
+  std::uint64_t last() const { return last_; }
   const IterationTable& table() const { return table_; }
-  bool is_limited() const { return limited_; }
   std::uint32_t usual_groups() const {
     const auto most = std::ranges::max_element(groups_, {}, [](const auto& entry) { return entry.second; });
     return most == groups_.end() ? 0 : most->first;
@@ -51,7 +47,7 @@ class IterationReader final : public TraceSink {
   static constexpr std::size_t most_waiting = 64;  // iterations that are not over
 
   void take(const Bubble& bubble) {
-    if (bubble.iteration == 0) return;
+    if (bubble.iteration == 0 || !table_.is_kept(bubble.iteration)) return;
     const double length = nanoseconds(bubble.closed - bubble.opened);
     const auto cause = static_cast<std::size_t>(bubble.cause);
     if (IterationSums* const sums = table_.find({headers_, bubble.iteration})) {
@@ -75,7 +71,8 @@ class IterationReader final : public TraceSink {
       if (const auto idle = waiting_.find(iteration.number); idle != waiting_.end()) sums.by_cause = idle->second;
     }
     waiting_.erase(iteration.number);
-    if (!table_.add({headers_, iteration.number}, sums)) limited_ = true;
+    table_.add({headers_, iteration.number}, sums);
+    last_ = iteration.number;
     if (groups_.size() < most_waiting || groups_.contains(iteration.groups)) ++groups_[iteration.groups];
   }
 
@@ -84,18 +81,11 @@ class IterationReader final : public TraceSink {
   IterationTable table_;
   std::map<std::uint64_t, IdleByCause> waiting_;
   std::map<std::uint32_t, std::uint64_t> groups_;  // how many iterations have so many
-  bool limited_ = false;
+  std::uint64_t last_ = 0;                         // the number of its last iteration
 };
 
 bool knows_all_stages(const RunSummary& run) {
   return std::ranges::all_of(run.ranks, [](const RankSummary& rank) { return rank.unsure || rank.stage; });
-}
-
-// False: there are too many for it.
-bool add_all(IterationTable& sum, const IterationTable& part) {
-  bool has_room = true;
-  for (const auto& [key, sums] : part.iterations()) has_room = sum.add(key, sums) && has_room;
-  return has_room;
 }
 
 // How much of a rank's run is not in its trace.
@@ -112,7 +102,7 @@ Loss loss_of(const FileTotals& file, std::size_t read, std::uint64_t last) {
   const std::uint64_t lines = file.damage.unreadable.lines + file.damage.too_long.lines + file.missing_bubbles.lines;
   if (!file.limited && dropped + lines == 0 && file.damage.error == 0) return loss;
   loss.of_bubbles = true;
-  loss.of_iterations = !complete || read < std::min<std::uint64_t>(all, IterationTable::most_iterations);
+  loss.of_iterations = !complete || read < all;
   const std::string name = "rank " + file.rank.name + ": ";
   if (file.limited && complete && !loss.of_iterations)
     loss.note = name + "the trace has reached WEFT_TRACE_LIMIT: changes by cause are unknown";
@@ -139,6 +129,8 @@ ComparedRun read_compared_run(const std::string& directory, ReadProgress* progre
   std::vector<std::string> notes;
   const std::vector<FileTotals> files = newest_run({directory}, notes, progress);
   run.summary = summarize(files, notes);
+  for (const FileTotals& file : files)
+    if (file.limited) std::erase(run.summary.notes, note_on_limit(file.rank));
   const bool by_stage = knows_all_stages(run.summary);
   IterationTable all;
   std::map<std::int32_t, IterationTable> stages;
@@ -149,7 +141,7 @@ ComparedRun read_compared_run(const std::string& directory, ReadProgress* progre
     IterationReader reader;
     if (!rank.unsure) read_trace(files[index].path, reader, progress);
     run.ranks.push_back(reader.table().numbers());
-    const Loss loss = loss_of(files[index], reader.table().iterations().size(), reader.last());
+    const Loss loss = loss_of(files[index], run.ranks.back().all, reader.last());
     apply(loss, run.ranks.back());
     for (Loss* const sum : {&any, by_stage && rank.stage ? &losses[rank.stage->stage] : &any}) {
       sum->of_iterations = sum->of_iterations || loss.of_iterations;
@@ -157,9 +149,8 @@ ComparedRun read_compared_run(const std::string& directory, ReadProgress* progre
     }
     if (!loss.note.empty()) run.losses.push_back(loss.note);
     run.groups.push_back(reader.usual_groups());
-    run.limited = run.limited || reader.is_limited();
-    if (!add_all(all, reader.table())) run.limited = true;
-    if (by_stage && !rank.unsure) add_all(stages[rank.stage->stage], reader.table());
+    all.add(reader.table());
+    if (by_stage && !rank.unsure) stages[rank.stage->stage].add(reader.table());
   }
   run.all = all.numbers();
   apply(any, run.all);

@@ -18,14 +18,13 @@
 namespace weft {
 
 struct ComparedRun {
-  std::string place;  // where its traces are
-  RunSummary summary;
+  std::string place;   // where its traces are
+  RunSummary summary;  // without the notes that `losses` say better
   IterationNumbers all;
   std::map<std::int32_t, IterationNumbers> stages;  // none where the stage of some rank is not known
   std::vector<IterationNumbers> ranks;              // as those of the summary; of unsure ones there are none
   std::vector<std::uint32_t> groups;                // likewise: in most iterations of the rank; 0: not known
   std::vector<std::string> losses;                  // printable; the iterations and records that the traces do not have
-  bool limited = false;                             // only its first iterations were looked at
 };
 
 // Throws std::runtime_error where there is no trace, or no iteration in any. `progress` may be nullptr.

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "trace/compare/comparison_notes.h"
 #include "trace/formatted.h"
 #include "trace/read/printable.h"
 
@@ -63,94 +64,6 @@ ComparedPart part_of(const std::string& name, const IterationNumbers& first, con
   return part;
 }
 
-// By the number of the rank; nothing where processes share one.
-std::optional<std::map<std::int64_t, std::size_t>> rank_numbers(const RunSummary& run) {
-  std::map<std::int64_t, std::size_t> numbers;
-  for (std::size_t index = 0; index < run.ranks.size(); ++index)
-    if (!numbers.emplace(run.ranks[index].header.rank, index).second) return std::nullopt;
-  return numbers;
-}
-
-std::set<std::pair<std::int32_t, std::int32_t>> shape_of(const RunSummary& run) {
-  std::set<std::pair<std::int32_t, std::int32_t>> shape;
-  for (const RankSummary& rank : run.ranks)
-    if (rank.stage) shape.emplace(rank.stage->stages, rank.stage->chunks);
-  return shape;
-}
-
-std::string text_of(const std::set<std::pair<std::int32_t, std::int32_t>>& shape) {
-  if (shape.empty()) return "no pipeline that is known";
-  std::string text;
-  for (const auto& [stages, chunks] : shape)
-    text +=
-        (text.empty() ? "" : " and ") + formatted("%d stages of %d chunk%s", stages, chunks, chunks == 1 ? "" : "s");
-  return text;
-}
-
-// One line where a value of the headers differs: "Weft 0.9 and 1.0: what counts as idle may differ".
-template <class Value>
-void note_other(std::vector<std::string>& notes, const ComparedRun& first, const ComparedRun& second, const char* what,
-                Value value, const std::string& consequence) {
-  std::set<std::string> values[2];
-  for (const RankSummary& rank : first.summary.ranks) values[0].insert(value(rank.header));
-  for (const RankSummary& rank : second.summary.ranks) values[1].insert(value(rank.header));
-  if (values[0] == values[1]) return;
-  std::string text = std::string("other ") + what + ": ";
-  for (const auto& side : values) {
-    text += &side == &values[0] ? "A has " : ", B has ";
-    for (const std::string& each : side) text += (each == *side.begin() ? "" : " and ") + each;
-  }
-  notes.push_back(text + "; " + consequence);
-}
-
-void note_headers(std::vector<std::string>& notes, const ComparedRun& first, const ComparedRun& second) {
-  const auto other = [&](const char* what, auto value, const char* consequence) {
-    note_other(notes, first, second, what, value, consequence);
-  };
-  other(
-      "version of Weft", [](const TraceHeader& header) { return printable(header.weft); },
-      "what counts as idle may differ");
-  other(
-      "mode",
-      [](const TraceHeader& header) {
-        return header.fill_job.empty() ? printable(header.mode) : "filled with " + printable(header.fill_job);
-      },
-      "the difference has the price of filling and of watching in it");
-  other(
-      "NCCL", [](const TraceHeader& header) { return std::to_string(header.nccl_version); }, "it is not Weft's doing");
-  other(
-      "driver", [](const TraceHeader& header) { return std::to_string(header.driver_version); },
-      "it is not Weft's doing");
-  other(
-      "GPU (multiprocessors)", [](const TraceHeader& header) { return std::to_string(header.multiprocessors); },
-      "lengths are those of another machine");
-}
-
-void note_drift(std::vector<std::string>& notes, const char* name, const IterationNumbers& numbers) {
-  if (!numbers.drift) return;
-  notes.push_back(formatted("%s drifts: its last third takes %+.1f %% longer than its first (95 %% interval %+.1f to ",
-                            name, 100 * numbers.drift->value, 100 * numbers.drift->low) +
-                  formatted("%+.1f %%); the interval of the change is wider for that", 100 * numbers.drift->high));
-}
-
-void note_few(std::vector<std::string>& notes, const char* name, const ComparedRun& run) {
-  if (run.all.held_by_two > most_held_by_two)
-    notes.push_back(formatted("%s: two iterations take %.1f %% of all the time more than usual ones: ", name,
-                              100 * run.all.held_by_two) +
-                    "how shares of the time differ is unknown");
-}
-
-void note_iterations(std::vector<std::string>& notes, const char* name, const ComparedRun& run) {
-  if (run.all.iterations < fewest_values)
-    notes.push_back(formatted("%s has %zu iteration%s: %zu are needed for an interval", name, run.all.iterations,
-                              run.all.iterations == 1 ? "" : "s", fewest_values));
-  if (run.limited)
-    notes.push_back(std::string(name) +
-                    formatted(": only the first %zu iterations were compared", IterationTable::most_iterations));
-  if (!run.all.idle) notes.push_back(std::string(name) + ": idle time was not measured");
-  note_drift(notes, name, run.all);
-}
-
 // The ranks of both; none, with a note, where these are others.
 std::vector<ComparedPart> ranks_of(const ComparedRun& first, const ComparedRun& second,
                                    std::vector<std::string>& notes) {
@@ -191,10 +104,17 @@ bool disagree_about_iterations(const ComparedRun& run) {
   std::size_t fewest = SIZE_MAX, most = 0;
   for (const IterationNumbers& numbers : run.ranks) {
     if (numbers.iterations == 0) continue;
-    fewest = std::min(fewest, numbers.iterations);
-    most = std::max(most, numbers.iterations);
+    fewest = std::min(fewest, numbers.all);
+    most = std::max(most, numbers.all);
   }
   return most > fewest + 1;
+}
+
+void forget_change(ComparedPart& part) {
+  part.idle_differs = false;
+  for (Change* const change : {&part.length, &part.mean, &part.idle, &part.uncertain, &part.of_no_cause})
+    change->change.reset(), change->undecided.reset();
+  for (Change& cause : part.by_cause) cause.change.reset(), cause.undecided.reset();
 }
 
 // Numbers over all ranks that are of other ranks, or of something else on each, tell nothing of a change.
@@ -206,17 +126,13 @@ void forget_of_other_ranks(ComparedPart& all, const ComparedRun& first, const Co
   for (const auto& [name, other, only] : {std::tuple{"A", "B", &only_before}, std::tuple{"B", "A", &only_after}})
     if (same_job && !only->empty())
       notes.push_back(listed_ranks(*only) + " of " + name + " left no iteration in " + other +
-                      ": changes over all ranks are unknown");
+                      ": changes over all ranks are unknown, and of its stage; the values of " + name + " have it in");
   if (parts_of_jobs)
     notes.push_back(formatted("the job of A has %lld ranks, that of B %lld",
                               static_cast<long long>(ranks_of_job(first)),
                               static_cast<long long>(ranks_of_job(second))) +
                     ", not all left a trace: changes over all ranks are unknown");
-  if (parts_of_jobs || (same_job && !(only_before.empty() && only_after.empty()))) {
-    all.mean.change.reset(), all.length.change.reset(), all.idle.change.reset(), all.uncertain.change.reset();
-    all.of_no_cause.change.reset();
-    for (Change& cause : all.by_cause) cause.change.reset();
-  }
+  if (parts_of_jobs || (same_job && !(only_before.empty() && only_after.empty()))) forget_change(all);
   for (const auto& [name, run] : {std::pair{"A", &first}, std::pair{"B", &second}}) {
     if (!disagree_about_iterations(*run)) continue;
     notes.push_back(std::string("the ranks of ") + name +
@@ -225,7 +141,17 @@ void forget_of_other_ranks(ComparedPart& all, const ComparedRun& first, const Co
   }
 }
 
-// Both have the same stages; on which ranks is that of the second.
+// Those with iterations.
+std::set<std::int64_t> ranks_of_stage(const ComparedRun& run, std::int32_t stage) {
+  std::set<std::int64_t> ranks;
+  for (std::size_t index = 0; index < run.ranks.size(); ++index) {
+    const RankSummary& rank = run.summary.ranks[index];
+    if (rank.stage && rank.stage->stage == stage && run.ranks[index].iterations > 0) ranks.insert(rank.header.rank);
+  }
+  return ranks;
+}
+
+// Both have the same stages; on which ranks is that of the second. Of other ranks nothing is said of a change.
 std::vector<ComparedPart> stages_of(const ComparedRun& first, const ComparedRun& second) {
   std::vector<ComparedPart> parts;
   for (const auto& [stage, numbers] : first.stages) {
@@ -236,24 +162,9 @@ std::vector<ComparedPart> stages_of(const ComparedRun& first, const ComparedRun&
       if (rank.stage && rank.stage->stage == stage) names.push_back(rank.name);
     parts.push_back(part_of(formatted("stage %d (", stage) + listed_ranks(names) + ")", numbers, found->second,
                             first.stages.size()));
+    if (ranks_of_stage(first, stage) != ranks_of_stage(second, stage)) forget_change(parts.back());
   }
   return parts.size() == second.stages.size() ? parts : std::vector<ComparedPart>{};
-}
-
-// Iterations with other groups are other work.
-bool note_other_groups(std::vector<std::string>& notes, const ComparedRun& first, const ComparedRun& second) {
-  const auto before = rank_numbers(first.summary), after = rank_numbers(second.summary);
-  if (!before || !after) return false;
-  for (const auto& [rank, index] : *before) {
-    const auto found = after->find(rank);
-    if (found == after->end() || first.groups[index] == second.groups[found->second]) continue;
-    if (first.ranks[index].iterations == 0 || second.ranks[found->second].iterations == 0) continue;
-    notes.push_back(formatted("other work in an iteration: rank %lld has %u groups in most of A's, %u in most of B's; ",
-                              static_cast<long long>(rank), first.groups[index], second.groups[found->second]) +
-                    "the times are not of the same thing");
-    return true;
-  }
-  return false;
 }
 
 // Traces of older versions do not tell when their process was started.
@@ -299,7 +210,7 @@ RunComparison compare_runs(const ComparedRun& first, const ComparedRun& second) 
   note_headers(notes, first, second);
   for (const auto& [name, run] : {std::pair{"A", &first}, std::pair{"B", &second}}) {
     for (const std::string& loss : run->losses) notes.push_back(std::string(name) + ": " + loss);
-    note_few(notes, name, *run);
+    note_sample(notes, name, *run);
   }
   comparison.cautions = notes.size();
   if (before == after && shape_before == shape_after && comparison.stages.empty())
@@ -307,9 +218,7 @@ RunComparison compare_runs(const ComparedRun& first, const ComparedRun& second) 
   note_iterations(notes, "A", first);
   note_iterations(notes, "B", second);
   for (const auto& [name, run] : {std::pair{"A", &first}, std::pair{"B", &second}})
-    for (const std::string& note : run->summary.notes)
-      if (note.find("its trace has reached WEFT_TRACE_LIMIT") == std::string::npos)  // of the losses above
-        notes.push_back(std::string(name) + ": " + note);
+    for (const std::string& note : run->summary.notes) notes.push_back(std::string(name) + ": " + note);
   return comparison;
 }
 

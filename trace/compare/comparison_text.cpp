@@ -27,8 +27,14 @@ std::string value_text(const std::optional<double>& value, const Unit& unit) {
   return value ? formatted("%.3f %s", unit.scale * *value, unit.of_value) : "unknown";
 }
 
+// With its sign, unless all digits are 0.
+std::string signed_text(double value) {
+  const std::string text = formatted("%+.2f", 100 * value);
+  return text == "+0.00" || text == "-0.00" ? "0.00" : text;
+}
+
 std::string interval_text(const Interval& interval, const Unit& unit) {
-  return formatted("%+.2f to %+.2f %s", 100 * interval.low, 100 * interval.high, unit.of_change);
+  return signed_text(interval.low) + " to " + signed_text(interval.high) + " " + unit.of_change;
 }
 
 std::string size_text(double size, const Unit& unit) {
@@ -45,7 +51,8 @@ std::string change_text(const Change& change, const Unit& unit) {
   if (!change.change) return "unknown";
   const Interval& found = *change.change;
   if (found.has_zero()) return "no difference seen: " + at_most(found, unit);
-  return formatted("%+.2f %s (%+.2f to %+.2f)", 100 * found.value, unit.of_change, 100 * found.low, 100 * found.high);
+  return signed_text(found.value) + " " + unit.of_change + " (" + signed_text(found.low) + " to " +
+         signed_text(found.high) + ")";
 }
 
 // "4.05 % longer", "2.20 points more"
@@ -108,7 +115,7 @@ std::string about(const char* name, const ComparedRun& run) {
   const TraceHeader& header = run.summary.ranks.front().header;
   return std::string(name) + "  " + printable(run.place) +
          formatted(": %zu rank%s, %zu iteration%s, Weft ", run.summary.ranks.size(),
-                   run.summary.ranks.size() == 1 ? "" : "s", run.all.iterations, run.all.iterations == 1 ? "" : "s") +
+                   run.summary.ranks.size() == 1 ? "" : "s", run.all.all, run.all.all == 1 ? "" : "s") +
          printable(header.weft) + "\n";
 }
 
@@ -193,7 +200,8 @@ ordered_json to_json(const ComparedRun& run) {
   const TraceHeader& header = run.summary.ranks.front().header;
   return {{"place", printable(run.place)},
           {"ranks", run.summary.ranks.size()},
-          {"iterations", run.all.iterations},
+          {"iterations", run.all.all},
+          {"every", run.all.every},
           {"weft", std::string_view(header.weft)},
           {"mode", std::string_view(header.mode)}};
 }

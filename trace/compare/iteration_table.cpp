@@ -18,11 +18,8 @@ std::optional<MeasuredShare> share_of(const std::vector<double>& parts, const st
 
 std::optional<Interval> drift_of(std::span<const double> lengths) {
   constexpr double worth_saying = 0.01;
-  const std::size_t third = lengths.size() / 3;
-  const auto first = known_median(lengths.first(third)), last = known_median(lengths.last(third));
-  if (!first || !last) return std::nullopt;
-  const Interval drift = relative_change(*first, *last);
-  if (drift.has_zero() || std::abs(drift.value) < worth_saying) return std::nullopt;
+  const std::optional<Interval> drift = known_trend(lengths);
+  if (!drift || drift->has_zero() || std::abs(drift->value) < worth_saying) return std::nullopt;
   return drift;
 }
 
@@ -52,11 +49,30 @@ void IterationSums::add(const IterationSums& other) {
   ranks += other.ranks;
 }
 
-bool IterationTable::add(IterationKey key, const IterationSums& sums) {
-  const auto found = iterations_.find(key);
-  if (found == iterations_.end() && iterations_.size() >= most_iterations) return false;
+void IterationTable::add(IterationKey key, const IterationSums& sums) {
+  ++all_;
+  if (!is_kept(key.second)) return;
   iterations_[key].add(sums);
-  return true;
+  thin_out();
+}
+
+void IterationTable::add(const IterationTable& other) {
+  keep_every(other.every_);
+  all_ = std::max(all_, other.all_);
+  for (const auto& [key, sums] : other.iterations_)
+    if (is_kept(key.second)) iterations_[key].add(sums);
+  thin_out();
+}
+
+void IterationTable::keep_every(std::uint64_t every) {
+  if (every <= every_) return;
+  every_ = every;
+  std::erase_if(iterations_, [this](const auto& entry) { return !is_kept(entry.first.second); });
+}
+
+void IterationTable::thin_out() {
+  constexpr std::uint64_t most = std::uint64_t{1} << 62;
+  while (iterations_.size() > most_iterations && every_ < most) keep_every(2 * every_);
 }
 
 IterationSums* IterationTable::find(IterationKey key) {
@@ -81,6 +97,8 @@ IterationNumbers IterationTable::numbers() const {
   }
   IterationNumbers numbers;
   numbers.iterations = lengths.size();
+  numbers.all = every_ == 1 ? lengths.size() : all_;
+  numbers.every = every_;
   if (lengths.empty()) return numbers;
   std::vector<double> sorted = lengths;
   std::ranges::sort(sorted);

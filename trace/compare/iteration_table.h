@@ -1,7 +1,8 @@
 // The iterations of a rank, a stage or a run, one after the other: how long each was, and how idle, by cause.
 //
 // Used by compared_run.cpp, in the weft command and in tests only. Memory grows with the iterations, of which so many
-// are kept, and not with the bubbles. Pure.
+// are kept, and not with the bubbles. Of more only every second, fourth, eighth ... is: the same ones of all ranks, so
+// what is compared is a sample of the whole run. Pure.
 #pragma once
 
 #include <array>
@@ -42,7 +43,9 @@ using MeasuredLength = Measured<KnownWithin>;
 using MeasuredShare = Measured<Known>;
 
 struct IterationNumbers {
-  std::size_t iterations = 0;
+  std::size_t iterations = 0;  // that the numbers are of
+  std::size_t all = 0;         // that there are; more: only each `every` counts
+  std::uint64_t every = 1;
   // The mean over ranks of each iteration; the median of those. Nothing: there are none.
   std::optional<MeasuredLength> length;
   std::optional<MeasuredLength> mean;  // likewise, the time of all of them by their number
@@ -50,7 +53,7 @@ struct IterationNumbers {
   std::optional<MeasuredShare> idle, uncertain, of_no_cause;  // of no cause: that bubbles do not account for
   std::array<std::optional<MeasuredShare>, cause_names.size()> by_cause;
   double held_by_two = 0;         // see statistics.h
-  std::optional<Interval> drift;  // of the last third against the first, where it is longer or shorter for certain
+  std::optional<Interval> drift;  // how much longer one is at the end than at the begin, where that is certain
 };
 
 // From here on nothing is known for certain: of all numbers, or of those by cause alone.
@@ -61,8 +64,12 @@ class IterationTable {
  public:
   static constexpr std::size_t most_iterations = 20'000;
 
-  // False: it has as many already, and not this one.
-  bool add(IterationKey key, const IterationSums& sums);
+  // Of one rank: each once.
+  void add(IterationKey key, const IterationSums& sums);
+  // Those of another rank or stage.
+  void add(const IterationTable& other);
+  // False: what is added of it does not count.
+  bool is_kept(std::uint64_t number) const { return ((number - 1) & (every_ - 1)) == 0; }
   // Nothing: it is not known (yet).
   IterationSums* find(IterationKey key);
   const std::map<IterationKey, IterationSums>& iterations() const { return iterations_; }
@@ -70,7 +77,12 @@ class IterationTable {
   IterationNumbers numbers() const;
 
  private:
+  void keep_every(std::uint64_t every);
+  void thin_out();
+
   std::map<IterationKey, IterationSums> iterations_;
+  std::size_t all_ = 0;      // that were added; of several ranks the most of one
+  std::uint64_t every_ = 1;  // a power of 2; the first one is always kept
 };
 
 }  // namespace weft

@@ -9,22 +9,43 @@ namespace weft {
 namespace {
 
 constexpr std::size_t fewest_blocks = 10, most_blocks = 20, usual_block = 3;
+constexpr double most_alike = 0.99, fewest_freedom = 2;
+// Values that are as alike as so few independent ones look like a trend by chance too often.
+constexpr double most_of_trend = 1.0 / 8;
 
 double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Of blocks that follow each other: 0, they have nothing in common. Of few blocks it comes out too small on average,
-// by (1 + 4 rho) / n (Kendall).
-double correlation(std::span<const double> blocks, double average) {
+// Of values that follow each other, less their mean or a straight line: 0, they have nothing in common. Of few it comes
+// out too small on average, by (terms + 3 rho) / n or so (Kendall; `terms`: 1, less their mean; 2, less a line).
+double correlation(std::span<const double> values, int terms) {
   double products = 0, squares = 0;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    squares += (blocks[i] - average) * (blocks[i] - average);
-    if (i > 0) products += (blocks[i] - average) * (blocks[i - 1] - average);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    squares += values[i] * values[i];
+    if (i > 0) products += values[i] * values[i - 1];
   }
   if (squares <= 0) return 0;
-  const auto count = static_cast<double>(blocks.size());
-  return std::clamp((products / squares * count + 1) / (count - 4), 0.0, 0.9);
+  const auto count = static_cast<double>(values.size());
+  return std::clamp((products / squares * count + terms) / (count - 4), 0.0, most_alike);
+}
+
+std::vector<double> less(std::span<const double> values, double average) {
+  std::vector<double> left(values.begin(), values.end());
+  for (double& value : left) value -= average;
+  return left;
+}
+
+// Of the mean of so many values, each like the one before by `alike`, as a part of the variance of one (an AR(1)).
+double variance_of_mean(double count, double alike) {
+  const double sum = (1 + alike) / (1 - alike);
+  return (sum - 2 * alike * (1 - std::pow(alike, count)) / (count * (1 - alike) * (1 - alike))) / count;
+}
+
+// Of the means of blocks of so many values, which are alike by `alike`.
+double likeness_of_blocks(double alike, double size) {
+  const double sum = (1 - std::pow(alike, size)) / (1 - alike) / size;
+  return alike * sum * sum / variance_of_mean(size, alike);
 }
 
 // The incomplete beta function, regularised, by its continued fraction (modified Lentz).
@@ -71,15 +92,30 @@ BlockRange block_range(std::size_t block, std::size_t blocks, std::size_t values
   return {block * values / blocks, (block + 1) * values / blocks};
 }
 
-// Of n blocks of which neighbours are correlated by rho, (1 - rho) / (1 + rho) n would tell as much.
-Known known_from(double value, std::span<const double> blocks) {
-  const double average = mean(blocks), rho = correlation(blocks, average);
+double likeness(std::span<const double> values, int terms) {
+  std::vector<double> sorted(values.begin(), values.end()), ranks;
+  std::ranges::sort(sorted);
+  for (const double value : values) {
+    const auto [first, end] = std::ranges::equal_range(sorted, value);
+    ranks.push_back(static_cast<double>((first - sorted.begin()) + (end - sorted.begin())) / 2);
+  }
+  return correlation(less(ranks, mean(ranks)), terms);
+}
+
+// The mean of all has the variance `part` of that of one block. The blocks lie around it, so how they vary says less
+// than all of it.
+Known known_from(double value, std::span<const double> blocks, std::size_t values, double alike) {
+  const std::vector<double> apart = less(blocks, mean(blocks));
   const auto count = static_cast<double>(blocks.size());
+  const double rho = std::min(correlation(apart, 1), 0.9);
+  const double of_blocks = variance_of_mean(count, rho);
+  const double of_values = variance_of_mean(static_cast<double>(values), alike) /
+                           variance_of_mean(static_cast<double>(values) / count, alike);
+  const double part = std::max(of_blocks, of_values);
   double squares = 0;
-  for (const double block : blocks) squares += (block - average) * (block - average);
-  const double alike = std::min((1 + rho) / (1 - rho), count / 4), independent = count / alike;
-  const double variance = squares / (count - alike);
-  return {value, std::sqrt(variance / independent), independent - 1};
+  for (const double block : apart) squares += block * block;
+  const double variance = squares / (count * (1 - part)) * part;
+  return {value, std::sqrt(variance), std::clamp(1 / part - 1, fewest_freedom, count - 1)};
 }
 
 // The share of the values below the median is a half, and known as far as the blocks agree on it. That share, less and
@@ -96,9 +132,14 @@ std::optional<KnownWithin> known_median(std::span<const double> values) {
     for (const double value : values.subspan(begin, end - begin)) below += share_below(value, median);
     shares.push_back(below / static_cast<double>(end - begin));
   }
-  const Known half = known_from(0.5, shares);
+  const Known half = known_from(0.5, shares, values.size(), likeness(values));
   const double reach = student_quantile(half.freedom) * half.error;
-  return KnownWithin{median, quantile(sorted, 0.5 - reach), quantile(sorted, 0.5 + reach)};
+  // Where it may lie beyond all values it is by as much farther away as they are apart.
+  const double beyond = std::max(reach / 0.5, 1.0), inside = std::min(reach, 0.5);
+  const double low = median - beyond * (median - quantile(sorted, 0.5 - inside));
+  const double high = median + beyond * (quantile(sorted, 0.5 + inside) - median);
+  if (median > 0 && low <= 0) return std::nullopt;
+  return KnownWithin{median, low, high};
 }
 
 std::optional<KnownWithin> known_mean(std::span<const double> values) {
@@ -133,7 +174,80 @@ std::optional<Known> known_share(std::span<const double> parts, std::span<const 
     const double left = sum(parts.subspan(begin, end - begin)) - share * sum(wholes.subspan(begin, end - begin));
     residuals.push_back(left / all * static_cast<double>(blocks));
   }
-  return known_from(share, residuals);
+  std::vector<double> apart;
+  for (std::size_t i = 0; i < wholes.size(); ++i) apart.push_back(parts[i] - share * wholes[i]);
+  return known_from(share, residuals, wholes.size(), likeness(apart));
+}
+
+namespace {
+
+// Of the straight line through the medians of blocks, over the run from -0.5 to 0.5.
+struct Line {
+  std::vector<double> places, apart;  // of the blocks, from the line
+  double middle = 0, slope = 0, squares = 0;
+
+  explicit Line(std::span<const double> blocks) {
+    const auto count = static_cast<double>(blocks.size());
+    middle = mean(blocks);
+    for (std::size_t block = 0; block < blocks.size(); ++block) {
+      places.push_back((static_cast<double>(block) + 0.5) / count - 0.5);
+      squares += places[block] * places[block];
+      slope += places[block] * blocks[block];
+    }
+    slope /= squares;
+    for (std::size_t block = 0; block < blocks.size(); ++block)
+      apart.push_back(blocks[block] - middle - slope * places[block]);
+  }
+
+  // Of least squares, where each block is like the one before by `alike` (Satterthwaite).
+  Known known(double alike) const {
+    const std::size_t count = places.size();
+    const auto like = [alike](std::size_t one, std::size_t other) {
+      return std::pow(alike, static_cast<double>(one > other ? one - other : other - one));
+    };
+    // The correlations of the blocks, less the line.
+    std::vector<std::vector<double>> left(count, std::vector<double>(count));
+    double of_slope = 0;
+    for (std::size_t column = 0; column < count; ++column) {
+      double sum = 0, along = 0;
+      for (std::size_t row = 0; row < count; ++row) sum += like(row, column), along += places[row] * like(row, column);
+      for (std::size_t row = 0; row < count; ++row)
+        left[row][column] = like(row, column) - sum / static_cast<double>(count) - places[row] * along / squares;
+      of_slope += along * places[column] / squares / squares;
+    }
+    double trace = 0, of_square = 0, sum = 0;
+    for (std::size_t row = 0; row < count; ++row) {
+      trace += left[row][row];
+      sum += apart[row] * apart[row];
+      for (std::size_t column = 0; column < count; ++column) of_square += left[row][column] * left[column][row];
+    }
+    return {slope, std::sqrt(sum / trace * of_slope), std::max(trace * trace / of_square, fewest_freedom)};
+  }
+};
+
+}  // namespace
+
+std::optional<Interval> known_trend(std::span<const double> values) {
+  const std::size_t blocks = blocks_of(values.size());
+  if (blocks == 0) return std::nullopt;
+  std::vector<double> medians, apart(values.begin(), values.end());
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const auto [begin, end] = block_range(block, blocks, values.size());
+    std::vector<double> sorted(values.begin() + static_cast<std::ptrdiff_t>(begin),
+                               values.begin() + static_cast<std::ptrdiff_t>(end));
+    std::ranges::sort(sorted);
+    medians.push_back(quantile(sorted, 0.5));
+  }
+  const Line line(medians);
+  const auto count = static_cast<double>(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    apart[i] -= line.slope * ((static_cast<double>(i) + 0.5) / count - 0.5);
+  const double alike = likeness(apart, 2), of_values = likeness_of_blocks(alike, count / static_cast<double>(blocks));
+  if (variance_of_mean(count, alike) > most_of_trend) return std::nullopt;
+  const Known slope = line.known(std::max(std::min(correlation(line.apart, 2), 0.9), of_values));
+  const double reach = student_quantile(slope.freedom) * slope.error, begin = line.middle - slope.value / 2;
+  if (begin <= 0) return std::nullopt;
+  return Interval{slope.value / begin, (slope.value - reach) / begin, (slope.value + reach) / begin};
 }
 
 double Interval::farthest() const {

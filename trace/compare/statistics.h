@@ -2,7 +2,9 @@
 //
 // Values of one run that follow each other are alike: GPUs warm up, hosts are busy for a while, data comes in waves. So
 // the run is cut into blocks of consecutive values, and how much the blocks differ says how far the number of the whole
-// run is known. Where blocks that follow each other are alike as well, as when a run drifts, they count as fewer.
+// run is known. Where blocks that follow each other are alike as well, as when a run drifts, they count as fewer. How
+// alike they are is estimated from the blocks and from the values themselves, and the larger of both counts: of few
+// blocks it comes out too small, and values know nothing of slow waves.
 // Student's t then gives the interval (docs/diff.md). Of a median it is one of ranks: which part of the values is below
 // it, and which values lie at the ends of that. So a few that are very long do no harm.
 //
@@ -40,13 +42,17 @@ struct BlockRange {
 };
 BlockRange block_range(std::size_t block, std::size_t blocks, std::size_t values);
 
-// `value` is of all of the run, `blocks` the same number of each block.
-Known known_from(double value, std::span<const double> blocks);
+// How alike values that follow each other are: 0, not at all; 1, the same. By their ranks. `terms`: 2 where a straight
+// line has been taken off.
+double likeness(std::span<const double> values, int terms = 1);
 
-// Of values in their order. Nothing: there are too few.
+// `value` is of all of the run, `blocks` the same number of each block of so many values, which are alike by `alike`.
+Known known_from(double value, std::span<const double> blocks, std::size_t values, double alike);
+
+// Of values in their order. Nothing: there are too few, or it is hardly known at all.
 std::optional<KnownWithin> known_median(std::span<const double> values);
 
-// Likewise. Nothing also where two values hold too much of the sum, or it is hardly known at all.
+// Likewise. Nothing also where two values hold too much of the sum.
 std::optional<KnownWithin> known_mean(std::span<const double> values);
 
 // How much of the sum the two largest values have beyond two usual ones.
@@ -63,6 +69,11 @@ struct Interval {
   bool has_zero() const { return low <= 0 && 0 <= high; }
   double farthest() const;  // from zero
 };
+
+// By how much values grow from the begin of a run to its end, as a part of what they are at the begin, along the
+// straight line through the medians of its blocks. Nothing: there are too few, or they are too alike to tell that from
+// chance.
+std::optional<Interval> known_trend(std::span<const double> values);
 
 // after / before - 1, of numbers that are larger than 0.
 Interval relative_change(const KnownWithin& before, const KnownWithin& after);

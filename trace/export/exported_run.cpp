@@ -113,15 +113,14 @@ std::string text_of(const NumberRange& range) {
   return std::to_string(range.first) + "-" + std::to_string(range.last);
 }
 
-// The second pass, over all traces: those that are not exported are peers of others. `bounds`: nullptr where all ranks
-// are of one clock.
-void find_places(ExportedRun& run, std::vector<ExportedRank> ranks, const ExportWanted& wanted, ClockBounds* bounds,
+// The second pass, over all traces: those that are not exported are peers of others.
+void find_places(ExportedRun& run, std::vector<ExportedRank> ranks, const ExportWanted& wanted, ClockBounds& bounds,
                  RunNotes& notes, ReadProgress* progress) {
   std::uint64_t bytes = 0;
   for (const ExportedRank& rank : ranks) bytes += rank.bytes;
   if (progress != nullptr) progress->begin("looking for iterations, groups", bytes);
   std::vector<std::string> without_iterations;
-  GroupJoiner joiner(GroupJoiner::usual_most, bounds);
+  GroupJoiner joiner(GroupJoiner::usual_most, &bounds);
   for (ExportedRank& rank : ranks) {
     joiner.begin_process(rank.clock);
     PlaceFinder finder(rank, wanted.iterations, joiner, *run.places.emplace_back(std::make_shared<SlotPlaces>()));
@@ -156,10 +155,10 @@ void find_places(ExportedRun& run, std::vector<ExportedRank> ranks, const Export
 }
 
 // Of all traces, with the clock of each.
-HostClocks find_clocks(std::vector<ExportedRank>& ranks) {
+HostClocks find_clocks(std::vector<ExportedRank>& ranks, const std::vector<TimePoint>& ends) {
   std::vector<TraceHeader> headers;
   for (const ExportedRank& rank : ranks) headers.push_back(rank.header);
-  HostClocks hosts = host_clocks(headers);
+  HostClocks hosts = host_clocks(headers, ends);
   for (ExportedRank& rank : ranks) rank.clock = hosts.traces[rank.trace];
   return hosts;
 }
@@ -236,8 +235,10 @@ ExportedRun find_exported_run(const ExportWanted& wanted, ReadProgress* progress
   notes.add(of_run);
   RunSummary sums;
   std::vector<ExportedRank> ranks;
+  std::vector<TimePoint> ends;
   bool any_wanted = false;
   for (FileTotals& file : files) {
+    ends.push_back(file.last);
     ranks.push_back(exported(file, run.traces.size()));
     run.traces.push_back({ranks.back().name, file.rank.header.rank, file.rank.header.ranks});
     if (wanted.selects(file.rank.header.rank)) {
@@ -252,9 +253,9 @@ ExportedRun find_exported_run(const ExportWanted& wanted, ReadProgress* progress
   add_notes_on_ranks(sums);
   notes.add(sums.notes);
   note_missing_ranks(run, wanted, notes);
-  HostClocks hosts = find_clocks(ranks);
+  HostClocks hosts = find_clocks(ranks, ends);
   ClockBounds bounds;
-  find_places(run, std::move(ranks), wanted, hosts.clocks.size() > 1 ? &bounds : nullptr, notes, progress);
+  find_places(run, std::move(ranks), wanted, bounds, notes, progress);
   give_names(run, notes);
   put_on_one_clock(run, std::move(hosts), std::move(bounds), notes);
   run.notes = notes.all();

@@ -147,6 +147,7 @@ class RankRows : public RecordTaker {
   void take(const AnomalyRecord&) {}
   void take(const CommunicatorRecord&) {}
   void take(const ClockRecord&) {}
+  void take(const CallFrameRecord&) {}
   void take(const SlowdownRecord&) {}
   void take(const WatchingRecord&) {}
   void take(const LimitRecord&) {}

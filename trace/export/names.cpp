@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "trace/formatted.h"
+#include "trace/names/group_names.h"
 #include "trace/names/slot_names.h"
 #include "trace/read/printable.h"
 
@@ -16,14 +17,6 @@ std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 1024 * 1024) return formatted("%.3g KiB", static_cast<double>(bytes) / 1024);
   if (bytes < 1024 * 1024 * 1024) return formatted("%.3g MiB", static_cast<double>(bytes) / 1048576);
   return formatted("%.3g GiB", static_cast<double>(bytes) / 1073741824);
-}
-
-// "all-reduce": the keys of the trace have no hyphens.
-std::string spoken(std::string_view kind) {
-  std::string name(kind);
-  for (char& letter : name)
-    if (letter == '_') letter = '-';
-  return name;
 }
 
 class PlainNames {
@@ -48,7 +41,7 @@ class PlainNames {
   }
 
   std::string operation(const ExportedRank& rank, const OperationRecord& operation, CommunicatorId communicator) const {
-    std::string name = spoken(operation_names[static_cast<std::size_t>(operation.kind)]);
+    std::string name = names::text_of(operation.kind);
     name += " of " + bytes_text(operation.bytes);
     if (operation.peer < 0) return name;
     const bool receives = operation.kind == Operation::receive || operation.kind == Operation::wait_signals;

@@ -119,7 +119,8 @@ class RankWriter : public RecordTaker {
           communicator);
   }
 
-  void take(TimePoint, const ClockRecord&) {}  // a pair of clocks, and this trace has one clock
+  void take(TimePoint, const CallFrameRecord&) {}  // `weft summary --json` and `weft report` have them by slot
+  void take(TimePoint, const ClockRecord&) {}      // a pair of clocks, and this trace has one clock
 
   void take(TimePoint time, const SlowdownRecord& slowdown) {
     if (slowdown.control != 0) counter(slowdown_row, "slowdown by filling", "%", time, 100 * slowdown.estimate);

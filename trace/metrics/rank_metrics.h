@@ -103,6 +103,7 @@ class RankMetrics {
   void add(const CommunicatorRecord&) {}
   void add(const GroupRecord&) {}
   void add(const ClockRecord&) {}
+  void add(const CallFrameRecord&) {}
   void widen(TimePoint from, TimePoint to);
   void raise(const TraceSummary& summary);
   void stop(const RecordText& reason);

@@ -91,19 +91,22 @@ static_assert(operation_texts.size() == operation_names.size());
 
 }  // namespace
 
+const char* text_of(Operation kind) {
+  return operation_texts[static_cast<std::size_t>(kind)];
+}
+
 std::string ordinal_number(std::uint64_t number) {
   const std::uint64_t tens = number / 10 % 10, ones = tens == 1 ? 0 : number % 10;
   return std::to_string(number) + (ones == 1 ? "st" : ones == 2 ? "nd" : ones == 3 ? "rd" : "th");
 }
 
 std::string text_of_message(const std::string& peer, Operation kind) {
-  return operation_texts[static_cast<std::size_t>(kind)] + std::string(kind == Operation::receive ? " from " : " to ") +
-         peer;
+  return text_of(kind) + std::string(kind == Operation::receive ? " from " : " to ") + peer;
 }
 
 std::string text_of_collective(const NamedRank& rank, CommunicatorId communicator, Operation kind,
                                std::uint64_t bytes) {
-  std::string text = operation_texts[static_cast<std::size_t>(kind)];
+  std::string text = text_of(kind);
   if (kind != Operation::wait_signals) text += formatted(" of %llu byte%s", number(bytes), bytes == 1 ? "" : "s");
   if (const std::string name = name_of_communicator(rank, communicator); !name.empty()) return text + " in " + name;
   const CommunicatorRecord* const record = rank.iterations->communicator(communicator);

@@ -1,6 +1,6 @@
 // The names of the groups of one iteration of a rank.
 //
-// Used by names.cpp only. Pure.
+// Used by names.cpp, and the texts of operations by whoever shows them. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,9 @@ namespace weft::names {
 // In a known iteration: by the schedule of the rank's pipeline where it has one, else by peer and number.
 std::vector<GroupName> name_groups(const std::vector<NamedRank>& ranks, const Peers& peers, const Pipelines& pipelines,
                                    std::size_t trace, std::uint32_t number_of_shape);
+
+// "all-reduce": the keys of the trace have no hyphens.
+const char* text_of(Operation kind);
 
 // "all-reduce of 8 bytes in MODEL_PARALLEL_GROUP"
 std::string text_of_collective(const NamedRank& rank, CommunicatorId communicator, Operation kind, std::uint64_t bytes);

@@ -114,7 +114,7 @@ class Adder : public TraceSink {
     }
     if (!result_.has_header) {
       result_.begin = result_.end = segment_.wall_clock;
-      result_.started = segment_.started;
+      result_.started = result_.last = segment_.started;
     }
     result_.has_header = true;
     ++segments_;
@@ -126,10 +126,12 @@ class Adder : public TraceSink {
     result_.doubts.add(line.doubts);
     if (record.kind == RecordKind::bubble) segment_.numbers.add(record.bubble.id, line.number);
     if (!line.sound()) return;
+    result_.last = std::max(result_.last, record.time);
     segment_.counted.add(record);
     if (record.kind == RecordKind::bubble) take_bubble(record.bubble, line.number);
     if (record.kind == RecordKind::iteration) take_iteration(record.iteration, line.number);
     if (record.kind == RecordKind::job) take_job(record.job);
+    if (record.kind == RecordKind::call_frame) slots_.add(record.call_frame);
     if (record.kind == RecordKind::limit) take_limit(record.time);
   }
 

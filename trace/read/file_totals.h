@@ -36,6 +36,7 @@ struct FileTotals {
   TraceProcess process;
   Duration begin{}, end{};                 // since 1970: of what the process wrote here
   TimePoint started{};                     // of its first header
+  TimePoint last{};                        // of the records that were read here, groups aside
   bool has_header = false;                 // false: nothing else means anything
   bool limited = false;                    // it has reached WEFT_TRACE_LIMIT
   std::uint64_t segments_of_others = 0;    // of earlier processes, left out

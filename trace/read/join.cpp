@@ -102,7 +102,8 @@ void GroupJoiner::add(const OperationRecord& operation, const GroupRecord& group
   side.sequence = operation.sequence;
   if (!is_kept(side)) return leave_out(side);
   if (bounds_ != nullptr) {
-    const TimedSide timed = timed_side(group, clock_.clock, clock_.offset);
+    TimedSide timed{.clock = clock_.clock};
+    if (clock_.is_sure) timed = timed_side(group, clock_.clock, clock_.offset);
     side.clock = timed.clock;
     side.not_before = timed.not_before;
     side.not_after = timed.not_after;

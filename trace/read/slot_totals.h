@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "detector/bubble.h"
+#include "trace/read/call_site.h"
 #include "trace/sample.h"
 
 namespace weft {
@@ -21,11 +22,13 @@ struct SlotTotals {
   Said said{};  // of the first of them
   std::uint64_t bubbles = 0;
   Duration idle{}, median{};
+  CallSite call_site;  // of the first of its rhythms that has one; empty: none is known
 };
 
 class SlotTable {
  public:
   void add(const Bubble& bubble);
+  void add(const CallFrameRecord& frame) { sites_.add(frame); }
   std::vector<SlotTotals> totals() const;
   // Where no iteration was found: a slot's place in one means nothing then, and there is one before it was known as
   // well.
@@ -36,12 +39,18 @@ class SlotTable {
   static constexpr std::size_t most_slots = 4096;  // a trace of Weft stays far below
   static constexpr std::size_t most_values_of_slot = 4096;
   using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::uint64_t, Cause>;
+  static constexpr std::size_t most_rhythms_of_slot = 4;
   struct Entry {
     SlotTotals totals;
+    std::vector<std::uint64_t> rhythms;  // of its bubbles, the first ones
     Sample<Duration> lengths{most_values_of_slot};
   };
 
+  static void note_rhythm(Entry& entry, std::uint64_t rhythm);
+  SlotTotals finished(const Entry& entry) const;
+
   std::map<Key, Entry> slots_;
+  CallSiteTable sites_;
   std::uint64_t without_slot_ = 0;
 };
 

@@ -70,9 +70,7 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
                     "its communicators); its numbers come from its records" +
                     (file.limited ? ", and cover only what fitted into WEFT_TRACE_LIMIT" : ""));
   else if (file.limited)
-    notes.push_back(label +
-                    "its trace has reached WEFT_TRACE_LIMIT: causes, slots and forecast errors cover only its " +
-                    "first part, the other numbers all of it");
+    notes.push_back(note_on_limit(rank));
   if (file.segments_of_others > 0)
     notes.push_back(
         label + "of earlier processes in the same file that are left out: " + std::to_string(file.segments_of_others));
@@ -125,12 +123,14 @@ std::string add_groups(GroupJoiner& joiner, const FileTotals& file, TraceClock c
 
 HostClocks clocks_of(const std::vector<FileTotals>& files) {
   std::vector<TraceHeader> headers;
+  std::vector<TimePoint> ends;
   for (const FileTotals& file : files) {
+    ends.push_back(file.last);
     headers.push_back(file.rank.header);  // that of the last segment; clocks begin with the first one
     headers.back().started = file.started;
     headers.back().wall_clock = file.begin;
   }
-  return host_clocks(headers);
+  return host_clocks(headers, ends);
 }
 
 // The second pass over the files: what their groups say, with the clock of each. Of each file why it could not be read.
@@ -505,6 +505,12 @@ std::string lateness_of(const RankSummary& rank) {
                           100 * std::min(near, 1.0), 100 * rank.lateness_share());
 }
 
+std::string note_on_limit(const RankSummary& rank) {
+  return "rank " + rank.name +
+         ": its trace has reached WEFT_TRACE_LIMIT: causes, slots and forecast errors cover only its first part, the "
+         "other numbers all of it";
+}
+
 std::set<RankProcess> processes_of(const RunSummary& run) {
   std::set<RankProcess> processes;
   for (const RankSummary& rank : run.ranks)
@@ -533,7 +539,7 @@ NamedRun summarize_with_names(const std::vector<FileTotals>& files, const std::v
   RunSummary& run = named.summary;
   HostClocks hosts = clocks_of(files);
   ClockBounds bounds;
-  GroupJoiner joiner(GroupJoiner::usual_most, hosts.clocks.size() > 1 ? &bounds : nullptr);
+  GroupJoiner joiner(GroupJoiner::usual_most, &bounds);
   const std::vector<std::string> failures = read_groups(files, hosts, joiner, named.places, progress);
   for (std::size_t index = 0; index < files.size(); ++index) {
     run.ranks.push_back(files[index].rank);

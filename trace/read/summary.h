@@ -127,6 +127,9 @@ struct RunSummary {
 using RankProcess = std::tuple<std::int64_t, std::string, std::int64_t>;
 std::set<RankProcess> processes_of(const RunSummary& run);
 
+// That its trace has reached WEFT_TRACE_LIMIT, as the notes say it of a rank that is complete.
+std::string note_on_limit(const RankSummary& rank);
+
 // Of the job, without a trace. None where processes share a rank: their numbers say nothing of how many there are then.
 std::uint64_t missing_ranks(const RunSummary& run);
 

@@ -270,6 +270,13 @@ ordered_json to_json(const std::optional<MessageName>& message) {
           {"peer_rank", message->peer_rank ? ordered_json(*message->peer_rank) : nullptr}};
 }
 
+ordered_json to_json(const CallSite& site) {
+  if (site.empty()) return nullptr;
+  ordered_json frames = ordered_json::array();
+  for (const CallFrame& frame : site) frames.push_back(text_of(frame, true));
+  return frames;
+}
+
 ordered_json to_json(const RankSlot& longest, const TraceHeader& header) {
   const SlotTotals& totals = longest.slot;
   const Slot& slot = totals.slot;
@@ -288,7 +295,8 @@ ordered_json to_json(const RankSlot& longest, const TraceHeader& header) {
           {"idle", totals.idle.count()},
           {"median", totals.median.count()},
           {"stage", totals.said.stage},
-          {"chunk", totals.said.chunk}};
+          {"chunk", totals.said.chunk},
+          {"call_site", to_json(totals.call_site)}};
 }
 
 // Of a rank.
@@ -345,10 +353,8 @@ std::string clocks_lines(const RunClocks& clocks) {
 
 // To be added to times of a clock, its namespaces' offsets taken off: then they are on the clock of the first rank.
 ordered_json shifts_of(const ClockOffset& to_first, bool is_within_known) {
-  constexpr std::size_t most = 64;
-  const ClockOffset fewer = to_first.thinned(most);
   ordered_json list = ordered_json::array();
-  for (const ClockOffset::Knot& knot : fewer.knots())
+  for (const ClockOffset::Knot& knot : to_first.knots())
     list.push_back({knot.time.time_since_epoch().count(), knot.ahead.count(),
                     is_within_known ? ordered_json(knot.within.count()) : nullptr});
   return list;
@@ -366,9 +372,9 @@ ordered_json to_json(const RunClocks& run) {
                     {"why", by_wall_clock ? without_messages_texts[static_cast<std::size_t>(clock.why)] : ""},
                     {"beside", clock.beside},
                     {"by_way_of", known(clock.by_way_of)},
-                    {"ahead", known(clock.wall_ahead.count())},
-                    {"within", known(clock.ahead.median_within().count())},
-                    {"most_within", known(clock.ahead.most_within().count())},
+                    {"ahead", clock.wall_ahead ? ordered_json(clock.wall_ahead->count()) : nullptr},
+                    {"within", known(clock.within.count())},
+                    {"most_within", known(clock.most_within.count())},
                     {"drift", known(clock.ahead.rate())},
                     {"drift_within", known(clock.ahead.rate_within())},
                     {"drift_low", known(clock.least_rate)},
@@ -506,14 +512,10 @@ std::string to_json(const RunSummary& run, const std::string& validation) {
     ranks.push_back(std::move(entry));
   }
   for (const RankSlot& longest : run.longest) slots.push_back(to_json(longest, run.ranks[longest.rank].header));
-  const ordered_json result{{"sentences", sentences_of(run)},
-                            {"ranks", ranks},
-                            {"total", numbers(run.total)},
-                            {"groups", to_json(run.groups)},
-                            {"clocks", to_json(run.clocks)},
-                            {"validation", ordered_json::parse(validation)},
-                            {"most_idle_slots", slots},
-                            {"notes", all_notes(run)}};
+  const ordered_json result{{"sentences", sentences_of(run)}, {"ranks", ranks},
+                            {"total", numbers(run.total)},    {"groups", to_json(run.groups)},
+                            {"clocks", to_json(run.clocks)},  {"validation", ordered_json::parse(validation)},
+                            {"most_idle_slots", slots},       {"notes", all_notes(run)}};
   // ASCII only: then control characters beyond it are escaped, too.
   return result.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }

@@ -9,6 +9,7 @@
 #include "trace/formatted.h"
 #include "trace/read/printable.h"
 #include "trace/report/data_table.h"
+#include "trace/report/file_names.h"
 #include "trace/report/report.h"
 #include "trace/report/sections.h"
 #include "trace/totals.h"
@@ -34,8 +35,9 @@ std::string about(const Report& report) {
   std::set<std::int64_t> ranks;
   Duration longest{};
   for (const RankSummary& rank : run.summary().ranks) {
-    settings.insert(rank.header.fill_job.empty() ? printable(rank.header.mode)
-                                                 : "filled with " + printable(rank.header.fill_job));
+    settings.insert(rank.header.fill_job.empty()
+                        ? printable(rank.header.mode)
+                        : "filled with " + with_names_of_files(printable(rank.header.fill_job), run.directories));
     hosts.insert(printable(rank.header.host));
     ranks.insert(rank.header.rank);
     longest = std::max(longest, rank.window);
@@ -65,6 +67,7 @@ ordered_json kinds() {
 std::vector<std::string> all_notes(const ReportedRun& run) {
   std::vector<std::string> notes = run.summary().notes;
   notes.insert(notes.end(), run.summary().notes_on_names.begin(), run.summary().notes_on_names.end());
+  for (std::string& note : notes) note = with_names_of_files(note, run.directories);
   if (notes.empty()) notes.push_back("Nothing is missing, and nothing is unsure.");
   for (const std::string& line : clock_lines(run.summary().clocks)) notes.push_back("clocks: " + line);
   return notes;

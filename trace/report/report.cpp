@@ -7,16 +7,13 @@
 #include "trace/names/slot_names.h"
 #include "trace/names/slot_places.h"
 #include "trace/read/printable.h"
+#include "trace/report/shown_numbers.h"
 #include "trace/totals.h"
 
 namespace weft::report {
 namespace {
 
 constexpr std::size_t most_slots = 200;
-
-PartOfRun shown_part(const RankSummary& rank) {
-  return rank.steady().value_or(rank.whole());
-}
 
 FillGain gain_of(const ReportedRun& run) {
   FillGain gain;

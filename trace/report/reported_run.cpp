@@ -45,6 +45,12 @@ ReportedTrace reported(const FileTotals& file, SeriesOfFiles& series) {
 
 }  // namespace
 
+bool ReportedRun::has_first_part_only() const {
+  for (std::size_t trace = 0; trace < traces.size(); ++trace)
+    if (counts(trace) && traces[trace].is_limited) return true;
+  return false;
+}
+
 TimePoint ReportedRun::aligned(std::size_t trace, TimePoint time) const {
   const RunClocks& clocks = named.summary.clocks;
   const TraceClock& own = clocks.hosts().traces[trace];
@@ -55,6 +61,7 @@ TimePoint ReportedRun::aligned(std::size_t trace, TimePoint time) const {
 ReportedRun read_run(const std::vector<std::string>& directories, ReadProgress* progress,
                      std::optional<std::uint64_t> iteration) {
   ReportedRun run;
+  run.directories = directories;
   SeriesOfFiles series(iteration);
   std::vector<std::string> notes;
   const std::vector<FileTotals> files =

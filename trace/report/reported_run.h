@@ -29,6 +29,7 @@ struct ReportedTrace {
 };
 
 struct ReportedRun {
+  std::vector<std::string> directories;  // as they were given
   NamedRun named;
   std::vector<ReportedTrace> traces;  // of the ranks of named.summary, in their order
   CommunicatorMembers members;        // by these
@@ -37,6 +38,9 @@ struct ReportedRun {
   const RankSummary& rank(std::size_t trace) const { return named.summary.ranks[trace]; }
   // Its numbers count: its bubbles were measured, and nothing in its trace is unsure.
   bool counts(std::size_t trace) const { return is_measured(rank(trace).header) && !rank(trace).unsure; }
+  // Some traces that count have reached WEFT_TRACE_LIMIT: of their bubbles they have those of the first part of the
+  // run.
+  bool has_first_part_only() const;
   // On the clock of the first rank, outside of any time namespace.
   TimePoint aligned(std::size_t trace, TimePoint time) const;
 };

@@ -24,6 +24,9 @@ ordered_json what_if_section(const Report& report);
 // The causes of idle time that any rank has, in the order of the detector's list.
 std::vector<std::string> causes_of(const RunSummary& run);
 
+// "; 3 ranks are not shown"; "": none are left out.
+std::string left_out_text(std::size_t count, const char* text);
+
 // "rank 3", "stage 2 · rank 11".
 std::string label_of(const ReportedRun& run, std::size_t trace);
 

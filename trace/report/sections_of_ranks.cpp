@@ -1,33 +1,16 @@
-// The sections that show the run as it was: numbers, the timeline, ranks, waits, slots; see sections.h.
+// The sections that show the run and its ranks: numbers, the timeline, idle time; see sections.h.
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <iterator>
-#include <numeric>
 #include <set>
 
 #include "trace/formatted.h"
 #include "trace/read/printable.h"
 #include "trace/report/sections.h"
+#include "trace/report/shown_numbers.h"
 #include "trace/totals.h"
 
 namespace weft::report {
 namespace {
-
-constexpr std::array unfilled_texts{
-#define REASON(name, text) text,
-#include "trace/unfilled.def"
-#undef REASON
-};
-
-double milliseconds(Duration time) {
-  return static_cast<double>(time.count()) / 1e6;
-}
-
-// Shares as in the rows of `weft summary`: of the steady part of the run where it is known.
-PartOfRun shown_part(const RankSummary& rank) {
-  return rank.steady().value_or(rank.whole());
-}
 
 std::string percent(bool known, double share) {
   return known ? formatted("%.2f %%", 100 * share) : "unknown";
@@ -40,10 +23,6 @@ void add_slowdown(DataTable& table, const std::optional<SlowdownRecord>& slowdow
              known ? formatted("by filling, at most on any rank; %+.2f to %+.2f %%, budget %.3g %%",
                                100 * slowdown->low, 100 * slowdown->high, 100 * slowdown->budget)
                    : "by filling"});
-}
-
-std::string left_out_text(std::size_t count, const char* text) {
-  return count == 0 ? "" : formatted("; %zu ", count) + text;
 }
 
 DataTable causes_table(const RankSummary& total, const std::vector<std::string>& causes) {
@@ -82,72 +61,6 @@ ordered_json rank_row(const ReportedRun& run, std::size_t trace, const std::vect
   return row;
 }
 
-// Of many units the ones with the most work.
-ordered_json frontier_plot(const Frontier& frontier) {
-  constexpr std::size_t most_units = 64;
-  if (!frontier.missing.empty()) return {{"missing", frontier.missing}};
-  std::vector<std::size_t> shown(frontier.units.size());
-  std::iota(shown.begin(), shown.end(), std::size_t{0});
-  if (shown.size() > most_units) {
-    std::ranges::stable_sort(shown, std::ranges::greater{},
-                             [&](std::size_t unit) { return frontier.units[unit].median; });
-    shown.resize(most_units);
-  }
-  DataTable table("work");
-  table.column("of", format::words).column("work in an iteration, ms", format::time);
-  table.column("% of iterations in which it is the longest", format::percent);
-  for (const std::size_t unit : shown)
-    table.row(
-        {frontier.units[unit].name, frontier.units[unit].median.count(), share(frontier.units[unit].at_frontier)});
-  return {{"title", "Work in an iteration, without its bubbles"},
-          {"caption", formatted("Medians of %zu iterations; full width is an iteration, %.1f ms", frontier.iterations,
-                                milliseconds(frontier.length)) +
-                          left_out_text(frontier.units.size() - shown.size(), "more are not shown") + "."},
-          {"whole", frontier.length.count()},
-          {"marked", frontier.slowest ? ordered_json(frontier.units[*frontier.slowest].name) : nullptr},
-          {"table", std::move(table).json()}};
-}
-
-// The matrix of all ranks where it can be looked at, else that of the stages.
-ordered_json matrix_plot(const Report& report, bool by_rank) {
-  std::vector<std::string> labels;
-  for (std::size_t at = 0; at < (by_rank ? report.run->traces.size() : report.waits.stages); ++at)
-    labels.push_back(by_rank ? label_of(*report.run, at) : formatted("stage %zu", at));
-  DataTable table(by_rank ? "waits" : "waits-of-stages");
-  table.labels("waits", labels).labels("for", labels);
-  table.column("time, ms", format::time).column("bubbles", format::number);
-  for (const WaitingPair& pair : by_rank ? report.waits.of_ranks : report.waits.of_stages)
-    table.row({pair.waiting, pair.awaited, pair.time.count(), pair.bubbles});
-  return {{"title", by_rank ? "Waiting, rank for rank: the row waits for the column"
-                            : "Waiting, stage for stage: the row waits for the column"},
-          {"table", std::move(table).json()}};
-}
-
-ordered_json pairs_plot(const Report& report) {
-  constexpr std::size_t most_pairs = 20;
-  const std::vector<WaitingPair>& pairs = report.waits.of_ranks;
-  DataTable table("longest-waits");
-  table.column("waits", format::words).column("for", format::words);
-  table.column("time, ms", format::time).column("bubbles", format::number);
-  for (std::size_t place = 0; place < std::min(pairs.size(), most_pairs); ++place)
-    table.row({label_of(*report.run, pairs[place].waiting), label_of(*report.run, pairs[place].awaited),
-               pairs[place].time.count(), pairs[place].bubbles});
-  return {{"title", formatted("The longest waiting, of %zu pairs", pairs.size())}, {"table", std::move(table).json()}};
-}
-
-std::string spoken(Duration time) {
-  return time < std::chrono::seconds(1) ? formatted("%.1f ms", milliseconds(time))
-                                        : formatted("%.1f s", milliseconds(time) / 1e3);
-}
-
-std::string waiting_of_all(const Waits& waits) {
-  std::string text = "All ranks together wait " + spoken(waits.peers) + " for a peer, " + spoken(waits.collectives) +
-                     " in collectives, " + spoken(waits.others) + " for neither";
-  if (waits.unknown > Duration{})
-    text += "; of the first " + spoken(waits.unknown) + " for one that cannot be told, or that left no trace";
-  return text + ".";
-}
-
 }  // namespace
 
 std::vector<std::string> causes_of(const RunSummary& run) {
@@ -155,6 +68,10 @@ std::vector<std::string> causes_of(const RunSummary& run) {
   for (const char* cause : cause_names)
     if (run.total.idle_by_cause.contains(cause)) causes.emplace_back(cause);
   return causes;
+}
+
+std::string left_out_text(std::size_t count, const char* text) {
+  return count == 0 ? "" : formatted("; %zu ", count) + text;
 }
 
 std::string label_of(const ReportedRun& run, std::size_t trace) {
@@ -215,12 +132,13 @@ ordered_json timeline_section(const Report& report) {
   DataTable table("timeline");
   table.labels("rank", labels).labels("kind", kinds).column("begin, ms", format::time).column("end, ms", format::time);
   table.labels("waits for", timeline.names).labels("of", labels).column("sent at, ms", format::time);
+  table.labels("ended by", {"its message", "other work", "its message; when that was sent is not known"});
   for (std::size_t at = 0; at < timeline.rows.size(); ++at)
     for (const TimelinePart& part : timeline.rows[at].parts)
       table.row({at, part.kind, part.begin.count(), part.end.count(),
                  part.kind < cause_names.size() ? ordered_json(part.name) : nullptr,
-                 part.from ? ordered_json(*part.from) : nullptr,
-                 part.sent ? ordered_json(part.sent->count()) : nullptr});
+                 part.from ? ordered_json(*part.from) : nullptr, part.sent ? ordered_json(part.sent->count()) : nullptr,
+                 part.ended ? ordered_json(*part.ended) : nullptr});
   section["caption"] =
       formatted("Iteration %llu, %.3f ms", number(timeline.iteration.number), milliseconds(timeline.length)) +
       (timeline.is_median ? ", of median length" : "") +
@@ -255,65 +173,6 @@ ordered_json ranks_section(const Report& report) {
                       ". A rank that waits less than those beside it is slower than they are, or has more to do."},
       {"causes", causes},
       {"table", std::move(table).json()}};
-}
-
-ordered_json waits_section(const Report& report) {
-  constexpr std::size_t most_ranks = 64;
-  const Waits& waits = report.waits;
-  ordered_json section{
-      {"id", "waits"},
-      {"title", "Who waits for whom, and where the delay starts"},
-      {"caption",
-       "Delay moves on from rank to rank, so who is waited for longest need not be the one that is late. It "
-       "starts where the work is longest: the others wait for that stage, directly or through others. " +
-           waiting_of_all(waits)},
-      {"frontier", frontier_plot(report.frontier)}};
-  const bool by_rank = report.run->traces.size() <= most_ranks;
-  if (waits.of_ranks.empty())
-    section["matrix"] = {{"missing", waits.peers > Duration{}
-                                         ? "the ranks that were waited for have no traces here, or their communicators "
-                                           "are not known on both sides"
-                                         : "no bubble waited for a single peer"}};
-  else if (!by_rank && waits.of_stages.empty())
-    section["matrix"] = {{"missing", "the stages of the ranks are not known, and they are too many for a matrix"}};
-  else
-    section["matrix"] = matrix_plot(report, by_rank);
-  if (!waits.of_ranks.empty()) section["pairs"] = pairs_plot(report);
-  return section;
-}
-
-ordered_json slots_section(const Report& report) {
-  ordered_json section{{"id", "slots"}, {"title", "Slots: what is waited for in each iteration"}};
-  if (report.slots.empty()) {
-    section["missing"] = "no bubble was recorded";
-    return section;
-  }
-  DataTable table("slots");
-  for (const char* head : {"rank", "waits for", "phase", "cause"}) table.column(head, format::words);
-  table.column("bubbles", format::number).column("median ms", format::time).column("idle ms", format::time);
-  for (const char* head : {"% of idle", "forecast err. %", "in forecast %", "filled %"})
-    table.column(head, format::percent);
-  for (const ReportedSlot& reported : report.slots) {
-    const SlotTotals& slot = reported.slot.slot;
-    const Calibration& forecasts = reported.forecasts;
-    table.row({report.run->rank(reported.slot.rank).name, reported.slot.name.text,
-               phase_names[static_cast<std::size_t>(reported.slot.name.phase)], name_of(slot.cause), slot.bubbles,
-               slot.median.count(), slot.idle.count(), share_of(slot.idle, report.idle_of_slots),
-               share_of(forecasts.error, forecasts.length),
-               share_of(static_cast<double>(forecasts.within), static_cast<double>(forecasts.count())),
-               share_of(reported.filled, slot.idle)});
-  }
-  section["caption"] = formatted("The %zu with the most idle time, of all ranks and of the whole run", table.size()) +
-                       left_out_text(report.slots_left_out, "more are not shown") +
-                       ". The head of a column sorts by it.";
-  std::string unfilled;
-  for (std::size_t reason = 0; reason < unfilled_reasons; ++reason)
-    if (const std::uint64_t bubbles = report.run->summary().total.totals.unfilled[reason]; bubbles > 0)
-      unfilled += (unfilled.empty() ? "Bubbles without fill work: " : "; ") +
-                  formatted("%llu, because %s", number(bubbles), unfilled_texts[reason]);
-  if (!unfilled.empty()) section["after"] = unfilled + ".";
-  section["table"] = std::move(table).json();
-  return section;
 }
 
 }  // namespace weft::report

@@ -1,15 +1,12 @@
 // The sections that judge the run: forecasts, filling and its price, what other shapes would change; see sections.h.
 #include "trace/formatted.h"
 #include "trace/report/sections.h"
+#include "trace/report/shown_numbers.h"
 
 namespace weft::report {
 namespace {
 
 constexpr const char* too_few_iterations = "there are too few iterations";
-
-double milliseconds(double time) {
-  return time / 1e6;
-}
 
 // Of each iteration that is kept.
 DataTable series_table(const Report& report) {
@@ -88,21 +85,24 @@ ordered_json theory_plot(const WhatIf& what_if) {
 ordered_json stages_plot(const Report& report) {
   const WhatIf& what_if = report.what_if;
   ordered_json plot{{"title", "Faster stages"}};
-  if (!what_if.iteration) {
-    plot["missing"] = "the work of each stage, or the schedule, is not known";
+  if (const std::string& why = what_if.missing.empty() ? what_if.stages_missing : what_if.missing; !why.empty()) {
+    plot["missing"] = why;
     return plot;
   }
   DataTable table("stages");
-  table.column("if", format::words).column("iteration, ms", format::time).column("change %", format::signed_percent);
+  table.column("if", format::words)
+      .column("iteration, ms", format::time)
+      .column("change against theory %", format::signed_percent);
   const auto add = [&](const char* name, double time) {
-    table.row({name, std::llround(time), share(time / *what_if.iteration - 1)});
+    table.row({name, std::llround(time), share(time / what_if.iteration - 1)});
   };
-  add("as it is, by theory", *what_if.iteration);
-  add("the longest stage were like the next one", *what_if.like_the_next_one);
-  add("the same work were spread evenly", *what_if.even);
-  plot["caption"] =
-      formatted("Theory takes the stages' work and makes an iteration of %.1f ms; measured are %.1f ms.",
-                milliseconds(*what_if.iteration), milliseconds(static_cast<double>(report.frontier.length.count())));
+  add("as it is, by theory", what_if.iteration);
+  if (what_if.like_the_next_one) add("the longest stage were like the next one", *what_if.like_the_next_one);
+  add("the same work were spread evenly", what_if.even);
+  const std::string compared = compared_text(report.frontier);
+  plot["caption"] = "Theory takes the stages' work" + (compared.empty() ? "" : ", " + compared + ",") +
+                    formatted(" and makes an iteration of %.1f ms; measured are %.1f ms.",
+                              milliseconds(what_if.iteration), milliseconds(report.frontier.length));
   plot["table"] = std::move(table).json();
   return plot;
 }

@@ -20,12 +20,17 @@ struct ReportedRun;
 // Causes come first, by their numbers.
 enum class TimelineKind : std::uint8_t { uncertain = cause_names.size(), dark, fill };
 
+// How a bubble ended that waited for a message; `message_of_unknown_time`: by it, but the clocks of both ranks, or
+// looks that are apart, have it sent later than that.
+enum class EndOfBubble : std::uint8_t { message, other_work, message_of_unknown_time };
+
 struct TimelinePart {
-  Duration begin{}, end{};          // since the window's begin, cut off at its borders
-  std::uint8_t kind = 0;            // a Cause or a TimelineKind
-  std::size_t name = 0;             // index in Timeline::names; of a bubble
-  std::optional<std::size_t> from;  // row of the rank that was waited for
-  std::optional<Duration> sent;     // when that rank began to send what ended the bubble, likewise
+  Duration begin{}, end{};           // since the window's begin, cut off at its borders
+  std::uint8_t kind = 0;             // a Cause or a TimelineKind
+  std::size_t name = 0;              // index in Timeline::names; of a bubble
+  std::optional<std::size_t> from;   // row of the rank that was waited for
+  std::optional<Duration> sent;      // when that rank began to send what ended the bubble, likewise; not after `end`
+  std::optional<EndOfBubble> ended;  // nothing: it waited for no message, or that is not known
 };
 
 struct TimelineRow {

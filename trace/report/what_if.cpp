@@ -6,9 +6,11 @@
 #include <set>
 #include <tuple>
 
+#include "trace/formatted.h"
 #include "trace/names/slot_places.h"
 #include "trace/report/frontier.h"
 #include "trace/report/reported_run.h"
+#include "trace/report/shown_numbers.h"
 #include "trace/totals.h"
 
 namespace weft::report {
@@ -28,7 +30,7 @@ int microbatches_of(const ReportedRun& run, std::size_t trace) {
 // Of all ranks that are in a pipeline; one pipeline may stand for all if they are of one kind.
 struct Shapes {
   std::set<std::tuple<int, int, int>> kinds;  // stages, chunks, microbatches
-  Duration idle{}, window{};
+  Duration idle{}, uncertain{}, window{};
 };
 
 Shapes shapes_of(const ReportedRun& run) {
@@ -39,11 +41,16 @@ Shapes shapes_of(const ReportedRun& run) {
     const bool asked = stage->stage == 0 || shapes.kinds.empty();  // once for each pipeline
     if (const int microbatches = asked ? microbatches_of(run, trace) : 0; microbatches > 0)
       shapes.kinds.emplace(stage->stages, stage->chunks, microbatches);
-    const PartOfRun part = run.rank(trace).steady().value_or(run.rank(trace).whole());
+    const PartOfRun part = shown_part(run.rank(trace));
     add_to(shapes.idle, part.idle);
+    add_to(shapes.uncertain, part.uncertain);
     add_to(shapes.window, part.window);
   }
   return shapes;
+}
+
+double share(Duration part, Duration whole) {
+  return whole > Duration{} ? static_cast<double>(part.count()) / static_cast<double>(whole.count()) : 0;
 }
 
 std::vector<OtherShape> other_shapes(const WhatIf& what_if) {
@@ -56,20 +63,25 @@ std::vector<OtherShape> other_shapes(const WhatIf& what_if) {
   return shapes;
 }
 
-// The stages have to be the units of the frontier.
+// The stages have to be the units of the frontier. Where a rank is missing the longest one may be another one.
 void add_stage_times(WhatIf& what_if, const Frontier& frontier) {
-  if (!frontier.missing.empty() || frontier.units.size() != static_cast<std::size_t>(what_if.stages)) return;
+  what_if.stages_missing = !frontier.missing.empty() ? frontier.missing
+                           : frontier.units.size() != static_cast<std::size_t>(what_if.stages)
+                               ? "the work of each stage is not known"
+                           : frontier.lead == Lead::uncertain ? uncertain_text(frontier)
+                                                              : "";
+  if (!what_if.stages_missing.empty()) return;
   std::vector<double> work;
-  for (const WorkOfUnit& unit : frontier.units) work.push_back(static_cast<double>(unit.median.count()));
+  for (const WorkOfUnit& unit : frontier.units) work.push_back(static_cast<double>(unit.most.count()));
   const auto iteration = [&](const std::vector<double>& times) {
     return iteration_of_theory(times, what_if.microbatches, what_if.chunks);
   };
   what_if.iteration = iteration(work);
-  std::vector<double> faster = work;
-  faster[frontier.longest] = work[frontier.next];
-  what_if.like_the_next_one = iteration(faster);
   const double mean = std::accumulate(work.begin(), work.end(), 0.0) / static_cast<double>(work.size());
   what_if.even = iteration(std::vector<double>(work.size(), mean));
+  if (!frontier.has_all_ranks()) return;
+  work[frontier.longest] = std::min(work[frontier.longest], work[frontier.next]);
+  what_if.like_the_next_one = iteration(work);
 }
 
 }  // namespace
@@ -77,6 +89,11 @@ void add_stage_times(WhatIf& what_if, const Frontier& frontier) {
 double bubble_of_theory(int stages, int microbatches, int chunks) {
   const double others = stages - 1;
   return others / (static_cast<double>(chunks) * microbatches + others);
+}
+
+bool is_below_theory(double waits, double theory) {
+  constexpr double clearly = 0.8;
+  return waits > 0 && waits < clearly * theory;
 }
 
 double iteration_of_theory(const std::vector<double>& work, int microbatches, int chunks) {
@@ -97,8 +114,16 @@ WhatIf find_what_if(const ReportedRun& run, const Frontier& frontier) {
   }
   std::tie(what_if.stages, what_if.chunks, what_if.microbatches) = *shapes.kinds.begin();
   what_if.theory = bubble_of_theory(what_if.stages, what_if.microbatches, what_if.chunks);
-  if (shapes.window > Duration{})
-    what_if.measured = static_cast<double>(shapes.idle.count()) / static_cast<double>(shapes.window.count());
+  if (shapes.window > Duration{}) what_if.measured = share(shapes.idle, shapes.window);
+  if (is_below_theory(share(shapes.idle + shapes.uncertain, shapes.window), what_if.theory)) {
+    what_if.missing =
+        formatted("the run waits for %.2f %% of the time, less than a 1F1B pipeline of %d stages",
+                  100 * *what_if.measured, what_if.stages) +
+        formatted(
+            " and %d microbatches can (%.2f %%): its order is a zero-bubble one, or much of an iteration is other work",
+            what_if.microbatches, 100 * what_if.theory);
+    return what_if;
+  }
   what_if.shapes = other_shapes(what_if);
   add_stage_times(what_if, frontier);
   return what_if;

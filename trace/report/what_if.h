@@ -20,6 +20,9 @@ struct Frontier;
 // is idle with m microbatches.
 double bubble_of_theory(int stages, int microbatches, int chunks);
 
+// A pipeline of that theory cannot wait for so little of its time. `waits`: at most, with uncertain time; 0: not known.
+bool is_below_theory(double waits, double theory);
+
 // The time of an iteration in which stage s works w_s in v m equal parts: max(w) + (sum(w) - max(w)) / (v m). The stage
 // that works longest sets the pace, and once each of the others works for a part alone before it or behind it.
 double iteration_of_theory(const std::vector<double>& work, int microbatches, int chunks);
@@ -35,10 +38,11 @@ struct WhatIf {
   double theory = 0;
   std::optional<double> measured;  // idle share of the ranks of pipelines; of the steady part of the run
   std::vector<OtherShape> shapes;  // this one and others
-  // Of the times in which the stages work (frontier.h), in nanoseconds; nothing: they are not known by stage.
-  std::optional<double> iteration;          // by the formula
-  std::optional<double> like_the_next_one;  // the slowest stage as fast as the one behind it
-  std::optional<double> even;               // the same work, evenly spread
+  // Of the times in which the stages work (frontier.h), uncertain time being work, in nanoseconds.
+  std::string stages_missing;               // why they are not known; "": they are
+  double iteration = 0;                     // by the formula
+  double even = 0;                          // the same work, evenly spread
+  std::optional<double> like_the_next_one;  // the slowest stage as fast as the next one; nothing: ranks are missing
 };
 
 WhatIf find_what_if(const ReportedRun& run, const Frontier& frontier);

@@ -57,14 +57,12 @@ class Allocations : public ::testing::TestWithParam<std::tuple<Schedule, bool>> 
 TEST_P(Allocations, AreNoneAfterTheFirstIterations) {
   const auto [schedule, records_groups] = GetParam();
   const std::vector<Event> events = testing::events_of_rank(schedule, 4);
-  testing::NoSink nothing;
   Page page;
-  LiveTap sink(nothing, &page.accounts);
   SessionOptions options;
   options.fills = true;
   options.slowdown_budget = 0.01;
   options.records_groups = records_groups;
-  Session session(options, sink);
+  Session session(options, page.accounts);
   const std::size_t taught = events.size() / 5;
   for (std::size_t i = 0; i < taught; ++i) step(session, page, events[i]);
   EXPECT_GT(session.snapshot().bubbles, 20u);

@@ -49,7 +49,7 @@ TEST(LiveAccounts, AddUpIdleTimeByCauseToWhatTheTotalsHave) {
   LiveAccounts live;
   Accounts accounts;
   for (const Cause cause : {Cause::receive, Cause::send, Cause::collective, Cause::host, Cause::receive}) {
-    live.note(record_of(bubble(3ms, cause)));
+    live.push(record_of(bubble(3ms, cause)));
     accounts.note(record_of(bubble(3ms, cause)));
   }
   const LiveNumbers numbers = numbers_of(live);
@@ -64,12 +64,12 @@ TEST(LiveAccounts, KeepTheLatestIterationsInTheirOrder) {
   SliceRecord slice;
   slice.alone = 2ms;
   for (std::uint64_t number = 1; number <= 40; ++number) {
-    live.note(record_of(slice));
-    live.note(record_of(iteration(number, std::chrono::milliseconds(number))));
+    live.push(record_of(slice));
+    live.push(record_of(iteration(number, std::chrono::milliseconds(number))));
   }
   Iteration dark = iteration(41);
   dark.dark = true;
-  live.note(record_of(dark));
+  live.push(record_of(dark));
   const LiveNumbers numbers = numbers_of(live);
   EXPECT_EQ(numbers.last_iteration, 41u);
   ASSERT_EQ(numbers.recent_count, live_iterations);
@@ -85,7 +85,7 @@ TEST(LiveAccounts, KnowHowGoodForecastsAre) {
   for (int round = 0; round < 100; ++round) {
     Bubble made = bubble(10ms);
     made.forecast = Forecast{9ms, round < 50 ? Duration(20ms) : Duration(11ms), round % 4 == 0 ? 9500us : 12ms, 5};
-    live.note(record_of(made));
+    live.push(record_of(made));
   }
   const LiveNumbers numbers = numbers_of(live);
   EXPECT_EQ(numbers.forecasts, 100u);
@@ -100,12 +100,12 @@ TEST(LiveAccounts, KnowWhichPeerIsWaitedFor) {
   opened.id = 0xabc;
   opened.rank = 2;
   opened.ranks = 8;
-  live.note(record_of(opened));
-  live.note(record_of(bubble(3ms)));
-  live.note(record_of(bubble(2ms)));
-  live.note(record_of(bubble(1ms, Cause::send, 3)));
-  live.note(record_of(bubble(1ms, Cause::receive, 1, 9)));
-  live.note(record_of(bubble(7ms, Cause::collective, -1)));
+  live.push(record_of(opened));
+  live.push(record_of(bubble(3ms)));
+  live.push(record_of(bubble(2ms)));
+  live.push(record_of(bubble(1ms, Cause::send, 3)));
+  live.push(record_of(bubble(1ms, Cause::receive, 1, 9)));
+  live.push(record_of(bubble(7ms, Cause::collective, -1)));
   const LiveNumbers numbers = numbers_of(live);
   ASSERT_EQ(numbers.wait_count, 3u);
   EXPECT_EQ(numbers.waits[0].communicator, 0xabcu);
@@ -120,11 +120,11 @@ TEST(LiveAccounts, KnowWhichPeerIsWaitedFor) {
 TEST(LiveAccounts, CountWhatTheirListsHaveNoRoomFor) {
   LiveAccounts live;
   for (std::int32_t peer = 0; peer < 100; ++peer) {
-    live.note(record_of(bubble(1ms, Cause::receive, peer)));
+    live.push(record_of(bubble(1ms, Cause::receive, peer)));
     CommunicatorRecord opened;
     opened.communicator = static_cast<CommunicatorId>(peer) + 1;
     opened.id = static_cast<std::uint64_t>(peer) + 1;
-    live.note(record_of(opened));
+    live.push(record_of(opened));
   }
   const LiveNumbers numbers = numbers_of(live);
   EXPECT_EQ(numbers.wait_count, live_waits);
@@ -140,7 +140,7 @@ TEST(LiveAccounts, NameTheJobsThatRun) {
     record.job = number;
     record.name = name;
     record.event = event;
-    live.note(record_of(record));
+    live.push(record_of(record));
   };
   job(0, "matmul", JobEvent::ready);
   job(1, "score", JobEvent::ready);
@@ -156,14 +156,14 @@ TEST(LiveAccounts, SayWhyFillingIsPausedOrOver) {
   LiveAccounts live;
   AnomalyRecord late;
   late.text = "a slice is late";
-  live.note(record_of(late));
+  live.push(record_of(late));
   EXPECT_EQ(text_of(numbers_of(live).why), "");
   EXPECT_EQ(text_of(numbers_of(live, Snapshot::Filling::paused).why), "a slice is late");
   AnomalyRecord stop;
   stop.text = "the budget cannot be kept";
   stop.stops_filling = true;
-  live.note(record_of(stop));
-  live.note(record_of(late));
+  live.push(record_of(stop));
+  live.push(record_of(late));
   const LiveNumbers numbers = numbers_of(live, Snapshot::Filling::ended);
   EXPECT_EQ(text_of(numbers.why), "the budget cannot be kept");
   EXPECT_EQ(text_of(numbers.anomaly), "a slice is late");
@@ -190,19 +190,6 @@ TEST(LiveAccounts, TakeTheSumsFromTheSummary) {
   set_totals({}, std::nullopt, numbers);
   EXPECT_EQ(numbers.startup_known, 0u);
   EXPECT_EQ(numbers.slowdown_known, 0u);
-}
-
-TEST(LiveTap, PassesEachRecordOn) {
-  struct Counter final : RecordSink {
-    void push(const Record&) noexcept override { ++count; }
-    int count = 0;
-  } counter;
-  LiveAccounts live;
-  LiveTap on(counter, &live), off(counter, nullptr);
-  on.push(record_of(bubble(1ms)));
-  off.push(record_of(bubble(1ms)));
-  EXPECT_EQ(counter.count, 2);
-  EXPECT_EQ(numbers_of(live).wait_count, 1u);
 }
 
 }  // namespace

@@ -75,11 +75,11 @@ TEST(ClockOffset, NoClockGoesBack) {
 TEST(ClockOffset, WithFewerKnotsTheIntervalHoldsAllThatItHeld) {
   test::Dice dice(1);
   std::vector<ClockOffset::Knot> knots;
-  for (long k = 0; k < 500; ++k)
+  for (long k = 0; k < 2000; ++k)
     knots.push_back({at(k * 10'000), Duration(std::llround(dice.between(-300, 300))),
                      Duration(std::llround(dice.between(50, 200)))});
-  const ClockOffset whole(knots, 0, 0), fewer = whole.thinned(20);
-  EXPECT_LE(fewer.knots().size(), 20U);
+  const ClockOffset fewer(knots, 0, 0);
+  EXPECT_LE(fewer.knots().size(), ClockOffset::most_knots);
   EXPECT_EQ(fewer.knots().front().time, knots.front().time);
   EXPECT_EQ(fewer.knots().back().time, knots.back().time);
   for (const ClockOffset::Knot& knot : knots) {
@@ -87,6 +87,30 @@ TEST(ClockOffset, WithFewerKnotsTheIntervalHoldsAllThatItHeld) {
     EXPECT_LE(reading.ahead - reading.within, knot.ahead - knot.within + Duration(1));
     EXPECT_GE(reading.ahead + reading.within, knot.ahead + knot.within - Duration(1));
   }
+}
+
+TEST(ClockOffset, ReachesTimesBeyondItsKnots) {
+  const ClockOffset longer = bent().reaching(at(0), at(10'000));
+  EXPECT_EQ(longer.knots().front().time, at(0));
+  EXPECT_EQ(longer.knots().back().time, at(10'000));
+  EXPECT_EQ(longer.knots().size(), bent().knots().size() + 2);
+  for (const long time : {-500, 0, 300, 1500, 9000, 20'000}) {
+    EXPECT_NEAR(static_cast<double>(longer.at(at(time)).ahead.count()),
+                static_cast<double>(bent().at(at(time)).ahead.count()), 2);
+    EXPECT_NEAR(static_cast<double>(longer.at(at(time)).within.count()),
+                static_cast<double>(bent().at(at(time)).within.count()), 2);
+  }
+  EXPECT_EQ(bent().reaching(at(1500), at(1600)).knots().size(), bent().knots().size());
+}
+
+TEST(ClockOffset, TheMedianIsThatOverTheTimeAndNotOverTheKnots) {
+  const ClockOffset offset{
+      {{at(1000), {}, Duration(5)}, {at(1001), {}, Duration(5)}, {at(1002), {}, Duration(5)}}, 0, 0.1};
+  EXPECT_EQ(offset.median_within(), Duration(5));
+  EXPECT_EQ(offset.most_within(), Duration(5));
+  EXPECT_NEAR(static_cast<double>(offset.median_within(at(1000), at(3002)).count()), 105, 2);
+  EXPECT_NEAR(static_cast<double>(offset.most_within(at(1000), at(3002)).count()), 205, 2);
+  EXPECT_NEAR(static_cast<double>(offset.most_within(at(0), at(1002)).count()), 105, 2);
 }
 
 TEST(ClockOffset, KeepsABoundedNumberOfKnots) {

@@ -1,6 +1,7 @@
 // From the groups of traces to bounds of clocks: which operations count, with which times.
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "trace/clocks/clock_bounds.h"
@@ -127,6 +128,45 @@ TEST(JoinedClocks, OperationsThatDoNotMoveAnythingOrDisagreeDoNotCount) {
   run.add_rank({0, Duration{}}, 0, {group(send(1, 1, 0), 1000, 1900), group(send(1, 2, 8), 2000, 2900)});
   run.add_rank({1, Duration{}}, 1, {group(receive(0, 1, 0), 5100, 5950), group(receive(0, 2, 16), 6100, 6950)});
   EXPECT_TRUE(run.pair().most().empty());
+}
+
+// Nobody knows where it stands, beside others that do.
+TEST(JoinedClocks, ARankThatDoesNotKnowItsOffsetSaysNothingOfItsClock) {
+  JoinedRun run;
+  run.add_rank({0, Duration{}, false}, 0, {group(send(1, 1), 1000, 1900), group(receive(1, 1), 2000, 2500)});
+  run.add_rank({1, Duration{}}, 1, {group(receive(0, 1), 5100, 5950), group(send(0, 1), 6100, 6500)});
+  EXPECT_TRUE(run.pair().most().empty());
+  EXPECT_TRUE(run.pair().least().empty());
+  EXPECT_TRUE(run.bounds.has_groups(0));
+}
+
+TEST(JoinedClocks, NothingOfOneClockArrivesBeforeItIsSent) {
+  constexpr long late = 5'000'000, start = 2 * late;
+  JoinedRun sound, broken;
+  for (const auto& [run, offset] : {std::pair{&sound, 0L}, std::pair{&broken, -late}}) {
+    run->add_rank(
+        {0, Duration{}}, 0,
+        {group(send(1, 1), start + 1000, start + 1900, 10), group(receive(1, 1), start + 2000, start + 2500, 10)});
+    run->add_rank({0, Duration{}}, 1,
+                  {group(receive(0, 1), start + offset + 1100, start + offset + 1900, 20),
+                   group(send(0, 1), start + offset + 2100, start + offset + 2500, 20)});
+    run->joiner.result();
+  }
+  EXPECT_TRUE(sound.bounds.too_early().empty());
+  ASSERT_EQ(broken.bounds.too_early().size(), 1U);
+  EXPECT_EQ(broken.bounds.too_early().at(0).count, 1U);
+  EXPECT_EQ(broken.bounds.too_early().at(0).most, Duration(late + 990 - 1920));
+  EXPECT_TRUE(broken.bounds.pairs().empty());
+}
+
+TEST(JoinedClocks, NoRankOfOneClockIsThroughWithACollectiveBeforeAnotherBegins) {
+  const OperationRecord all_reduce{Operation::all_reduce, -1, 8, 1};
+  JoinedRun run;
+  run.add_rank({0, Duration{}}, 0, {group(all_reduce, 1000, 1900)});
+  run.add_rank({0, Duration{}}, 1, {group(all_reduce, 9'001'900, 9'005'950)});
+  run.joiner.result();
+  ASSERT_EQ(run.bounds.too_early().size(), 1U);
+  EXPECT_EQ(run.bounds.too_early().at(0).most, Duration(9'000'000));
 }
 
 TEST(JoinedClocks, CommunicatorsThatAreNotKnownOnBothSidesGiveNothing) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <iostream>
 
 #include "tests/trace/clocks/simulated_hosts.h"
@@ -112,6 +113,17 @@ Score score_of(const std::string& name, int cases, Change change) {
   return score;
 }
 
+SimulatedCase toy() {
+  SimulatedCase simulated;
+  simulated.base.start = 5000;
+  simulated.other.start = 5000.005;
+  simulated.other.rate = 20e-6;
+  simulated.to_other = simulated.to_base = {60e-6, 120e-6};
+  simulated.look = 50e-6;
+  simulated.length = 60;
+  return simulated;
+}
+
 constexpr auto nothing_else = [](SimulatedCase&, Dice&) {};
 
 TEST(PairFit, HoldsTheTruthAndIsNotWiderThanLatenciesAndLooksMakeIt) {
@@ -163,7 +175,79 @@ TEST(PairFit, HoldsTheTruthAcrossALongTimeWithoutMessages) {
     simulated.gap_to = simulated.length * 0.7;
   });
   EXPECT_EQ(score.inside, score.cases);
+  EXPECT_LT(score.median_width(), 2.5);  // two fifths of the time are without messages
+}
+
+// Nothing says when in that time it was, or whether the clock stepped or drifted otherwise.
+TEST(PairFit, HoldsTheTruthOfAStepWithinALongTimeWithoutMessages) {
+  Score score = score_of("gap and step", 100, [](SimulatedCase& simulated, Dice& dice) {
+    simulated.length = logarithmic(dice, 40, 200);
+    simulated.iteration = logarithmic(dice, 0.05, 0.3);
+    simulated.gap_from = simulated.length * dice.between(0.3, 0.5);
+    simulated.gap_to = simulated.gap_from + std::min(simulated.length * 0.3, logarithmic(dice, 5, 60));
+    simulated.other.step_at = dice.between(simulated.gap_from + 0.5, simulated.gap_to - 0.5);
+    simulated.other.step = (dice.chance(0.5) ? 1 : -1) * logarithmic(dice, 100e-6, 10e-3);
+  });
+  EXPECT_EQ(score.inside, score.cases);
   EXPECT_LT(score.median_width(), 1.5);
+}
+
+TEST(PairFit, NotesAStepWithinALongTimeWithoutMessages) {
+  int noted = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SimulatedCase simulated = toy();
+    simulated.length = 70;
+    simulated.iteration = 0.1;
+    simulated.gap_from = 30;
+    simulated.gap_to = 40;
+    simulated.other.step_at = 30.5 + 0.45 * static_cast<double>(seed);
+    simulated.other.step = seed % 2 == 0 ? 2e-3 : -2e-3;
+    const Verdict verdict = verdict_on(simulated, seed);
+    EXPECT_TRUE(verdict.is_inside) << seed;
+    if (verdict.fit.breaks.empty()) continue;
+    ++noted;
+    const RateBreak largest =
+        std::ranges::max(verdict.fit.breaks, {}, [](const RateBreak& one) { return std::chrono::abs(one.moved); });
+    EXPECT_NEAR(static_cast<double>(largest.moved.count()), simulated.other.step * 1e9, 0.5e6) << seed;
+    EXPECT_NEAR(static_cast<double>((largest.time - verdict.fit.first).count()), 39e9, 1e9) << seed;
+  }
+  EXPECT_EQ(noted, 20);
+}
+
+TEST(PairFit, ALongTimeWithoutMessagesIsNoBreak) {
+  SimulatedCase simulated = toy();
+  simulated.gap_from = 20;
+  simulated.gap_to = 40;
+  EXPECT_TRUE(verdict_on(simulated, 3).fit.breaks.empty());
+}
+
+// Of a fast one nothing is known but its bounds: it is not taken for a usual one.
+TEST(PairFit, HoldsTheTruthOfClocksThatDriftFastAndOfFewMessages) {
+  Score score = score_of("fast", 60, [](SimulatedCase& simulated, Dice& dice) {
+    simulated.other.rate = (dice.chance(0.5) ? 1 : -1) * dice.between(250e-6, 600e-6);
+    simulated.length = logarithmic(dice, 3, 20);
+    simulated.iteration = 1;
+    simulated.microbatches = 1;
+    simulated.busy = 0;
+    simulated.look = logarithmic(dice, 20e-6, 5e-3);
+  });
+  EXPECT_EQ(score.inside, score.cases);
+}
+
+TEST(PairFit, BeyondThreeMessagesOfAFastClockTheIntervalIsWideEnough) {
+  SimulatedCase simulated = toy();
+  simulated.other.rate = 350e-6;
+  simulated.length = 1.6;
+  simulated.iteration = 0.2;
+  simulated.microbatches = 1;
+  const auto fit = fit_pair(bounds_of(simulated, 1));
+  ASSERT_TRUE(fit);
+  for (const double time : {0.0, 2.0, 10.0, 100.0}) {
+    const double base = simulated.base.at(time) * 1e9, truth = simulated.other.at(time) * 1e9 - base;
+    const KnownOffset found = fit->offset.at(TimePoint(Duration(std::llround(base))));
+    EXPECT_LE(std::abs(truth - static_cast<double>(found.ahead.count())), static_cast<double>(found.within.count()) + 2)
+        << time;
+  }
 }
 
 TEST(PairFit, HoldsTheTruthOfAFewMessages) {
@@ -205,17 +289,6 @@ TEST(PairFit, HoldsTheTruthOfAClockThatNtpSlews) {
   });
   EXPECT_GE(score.inside, score.cases * 95 / 100);
   EXPECT_LT(score.median_width(), 2);
-}
-
-SimulatedCase toy() {
-  SimulatedCase simulated;
-  simulated.base.start = 5000;
-  simulated.other.start = 5000.005;
-  simulated.other.rate = 20e-6;
-  simulated.to_other = simulated.to_base = {60e-6, 120e-6};
-  simulated.look = 50e-6;
-  simulated.length = 60;
-  return simulated;
 }
 
 TEST(PairFit, FindsOffsetAndDrift) {
@@ -284,6 +357,26 @@ TEST(PairFit, BoundsThatOnlyContradictEachOtherGiveAWideInterval) {
   ASSERT_TRUE(fit);
   EXPECT_GT(fit->contradictions, 0U);
   EXPECT_GE(fit->offset.median_within(), std::chrono::milliseconds(249));
+}
+
+// Cheap enough for thousands of pairs, however bad the times are.
+TEST(PairFit, TimesOfNoSenseCostLittle) {
+  Dice dice(1);
+  std::clock_t longest = 0;
+  for (const double apart : {1e3, 1e9, 1e12, 5e17}) {
+    PairBounds bounds;
+    const auto time = [&] { return TimePoint(Duration(std::llround(dice.between(-apart, apart)))); };
+    for (int count = 0; count < 20'000; ++count) {
+      bounds.add_to_other(time(), time());
+      bounds.add_to_base(time(), time());
+    }
+    bounds.finish();
+    const std::clock_t begun = std::clock();
+    EXPECT_TRUE(fit_pair(bounds));
+    longest = std::max(longest, std::clock() - begun);
+  }
+  std::cout << "at most " << 1000 * longest / CLOCKS_PER_SEC << " ms of one processor\n";
+  EXPECT_LT(longest, CLOCKS_PER_SEC);
 }
 
 TEST(PairFit, NoNumberOverflows) {

@@ -192,6 +192,57 @@ TEST(Comparison, OfARankThatOneRunLacksNothingIsSaidOverAllRanks) {
   EXPECT_FALSE(both.has_note("other work"));
 }
 
+TEST(Comparison, OfAStageWhoseRanksAreOthersNothingIsSaid) {
+  const Compared both({.ranks = 3, .has_groups = true},
+                      {.ranks = 3, .start_id = 2, .has_groups = true, .silent_rank = 1});
+  for (const ComparedPart& stage : both.comparison.stages)
+    EXPECT_EQ(stage.idle.change.has_value(), stage.name != "stage 1 (rank 1)") << stage.name;
+  EXPECT_TRUE(both.has_note("the values of A have it in"));
+}
+
+TEST(Comparison, OfALongRunEachSoManiethIterationIsCompared) {
+  const int many = static_cast<int>(IterationTable::most_iterations) + 1000;
+  const Compared both({.ranks = 1, .iterations = many}, {.ranks = 1, .iterations = many, .start_id = 2, .drift = 0.2});
+  EXPECT_EQ(both.second.all.all, static_cast<std::size_t>(many));
+  EXPECT_EQ(both.second.all.iterations, static_cast<std::size_t>(many / 2));
+  EXPECT_TRUE(both.has_note("B has more than 20000 iterations: 1 of 2 was compared"));
+  EXPECT_NEAR(*both.comparison.all.length.second / *both.comparison.all.length.first, 1.1, 0.002);  // of all of the run
+  EXPECT_NEAR(*both.comparison.all.idle.second, 0.2, 1e-3);
+  EXPECT_NEAR(*both.comparison.all.of_no_cause.second, 0, 1e-6);
+  EXPECT_LT(both.text().find("note: B has more than"), both.text().find("The median iteration of B"));
+  EXPECT_NE(both.text().find("21000 iterations"), std::string::npos) << both.text();
+}
+
+TEST(IterationTable, RanksThatAreThinnedOutDifferentlyKeepTheSameIterations) {
+  IterationTable few, many, all;
+  for (std::uint64_t number = 1; number <= IterationTable::most_iterations + 10; ++number) {
+    const IterationSums sums{.length = 1, .ranks = 1};
+    if (number <= 100) few.add({1, number}, sums);
+    many.add({1, number}, sums);
+  }
+  all.add(few);
+  all.add(many);
+  EXPECT_EQ(all.iterations().size(), IterationTable::most_iterations / 2 + 5);
+  EXPECT_EQ(all.iterations().begin()->second.ranks, 2U);
+  for (const auto& [key, sums] : all.iterations()) ASSERT_EQ(key.second % 2, 1U);
+  EXPECT_EQ(all.numbers().all, IterationTable::most_iterations + 10);
+}
+
+// Iterations that are counted anew so often that there are too many first ones.
+TEST(IterationTable, ThinsOutAsFarAsItCan) {
+  IterationTable table;
+  for (std::uint32_t header = 1; header <= IterationTable::most_iterations + 1; ++header)
+    table.add({header, 1}, {.length = 1, .ranks = 1});
+  EXPECT_EQ(table.iterations().size(), IterationTable::most_iterations + 1);
+}
+
+TEST(Comparison, NoZeroHasASign) {
+  const Compared both({}, {.start_id = 2});
+  EXPECT_NE(both.text().find("0.00 to 0.00 points"), std::string::npos) << both.text();
+  EXPECT_EQ(both.text().find("-0.00"), std::string::npos) << both.text();
+  EXPECT_EQ(both.text().find("+0.00"), std::string::npos) << both.text();
+}
+
 TEST(Comparison, OfRanksThatDisagreeAboutIterationsThereIsNoChangeOfTime) {
   const Compared both({}, {.start_id = 2, .short_rank = 1});
   EXPECT_FALSE(both.comparison.all.length.change);
@@ -287,7 +338,7 @@ TEST(Comparison, OtherWorkIsSaidFirst) {
 
 TEST(Comparison, SaysThatARunDrifts) {
   const Compared both({.iterations = 120}, {.iterations = 120, .start_id = 2, .drift = 0.2});
-  EXPECT_TRUE(both.has_note("B drifts: its last third takes +"));
+  EXPECT_TRUE(both.has_note("B drifts: at its end an iteration takes +"));
   EXPECT_FALSE(both.has_note("A drifts"));
 }
 

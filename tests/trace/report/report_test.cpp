@@ -63,6 +63,54 @@ TEST(Report, TimelineHasBubblesFillWorkAndWhenTheOtherRankBeganToSend) {
   EXPECT_EQ(parts[1][3], 400'000);
 }
 
+// The bubbles of rank 1 in iteration 1, which waits for rank 0. Lines as rank 1 has them, and what rank 0 sends.
+json bubbles_of(const std::string& waiting, const std::string& sending) {
+  test::WrittenRun run;
+  run.write(0, test::header_line(0, 2) + test::communicator_line(0) + sending + test::iteration_line(1, 1000, 2000, 0) +
+                   test::summary_line(1000, 2000));
+  run.write(1, test::header_line(1, 2) + test::communicator_line(1) + waiting +
+                   test::iteration_line(1, 1000, 2000, 400) + test::summary_line(1000, 2000));
+  const json table = section(data_of(run.traces.path()), "timeline")["table"];
+  json bubbles = json::array();
+  for (const json& row : table["rows"])
+    if (row[0] == 1)
+      bubbles.push_back({row[2], row[3], row[5], row[6],
+                         row[7].is_null() ? json() : table["columns"][7][2][row[7].get<std::size_t>()]});
+  return bubbles;
+}
+
+TEST(Report, ABubbleThatOtherWorkEndedIsNotEndedByTheMessageThatItWaitedFor) {
+  const json bubbles = bubbles_of(test::bubble_line(1, 1060, 1160) + test::bubble_line(2, 1500, 1960) +
+                                      test::group_line(1, "receive", 0, 1, 1050, 1950),
+                                  test::group_line(1, "send", 1, 1, 1100, 1950));
+  ASSERT_EQ(bubbles.size(), 2u);
+  EXPECT_EQ(bubbles[0], json::parse(R"([60000, 160000, 0, null, "other work"])"));
+  EXPECT_EQ(bubbles[1], json::parse(R"([500000, 960000, 0, 100000, "its message"])"));
+}
+
+// Both ends of a message are seen by looks that are apart.
+TEST(Report, AnEndIsComparedAsFarAsItIsKnown) {
+  const json bubbles = bubbles_of(test::bubble_line(1, 1060, 1460) + test::group_line(1, "receive", 0, 1, 1050, 1461),
+                                  test::group_line(1, "send", 1, 1, 1100, 1500));
+  ASSERT_EQ(bubbles.size(), 1u);
+  EXPECT_EQ(bubbles[0], json::parse(R"([60000, 460000, 0, 100000, "its message"])"));
+}
+
+TEST(Report, NoMessageIsSentAfterItHasArrived) {
+  const json bubbles = bubbles_of(test::bubble_line(1, 1060, 1460) + test::group_line(1, "receive", 0, 1, 1050, 1450),
+                                  test::group_line(1, "send", 1, 1, 1470, 1500));
+  ASSERT_EQ(bubbles.size(), 1u);
+  EXPECT_EQ(bubbles[0], json::parse(R"([60000, 460000, 0, null, "its message; when that was sent is not known"])"));
+}
+
+TEST(Report, ABubbleThatWaitsToSendIsEndedByNoMessage) {
+  const json bubbles =
+      bubbles_of(test::bubble_line(1, 1060, 1460, "send") + test::group_line(1, "receive", 0, 1, 1050, 1450),
+                 test::group_line(1, "send", 1, 1, 1100, 1500));
+  ASSERT_EQ(bubbles.size(), 1u);
+  EXPECT_EQ(bubbles[0], json::parse(R"([60000, 460000, null, null, null])"));  // its send_peer is none
+}
+
 // Their wall clocks say the same, so by these the iteration would begin on the second host 7 ms after it has on the
 // first one. `answers`: messages come back, too.
 json data_of_two_hosts(bool answers) {
@@ -130,6 +178,35 @@ TEST(Report, UnmeasuredAndMissingThingsAreSaidAndNotGuessed) {
   for (const json& sentence : data["sentences"])
     EXPECT_NE(sentence.get<std::string>().find("not known"), std::string::npos) << sentence;
   EXPECT_NE(section(data, "notes").dump().find("3 left no trace here"), std::string::npos);
+}
+
+TEST(Report, NamesFilesWithoutTheirFolders) {
+  const test::WrittenRun run;
+  std::ofstream(run.path_of(1), std::ios::app) << "no JSON\n";
+  std::ofstream(run.traces / "rank2.102.jsonl") << R"({"type": "header", "format": "weft-trace", "version": 99})"
+                                                << "\n";
+  const json data = data_of(run.traces.path());
+  EXPECT_EQ(data.dump().find(run.traces.path()), std::string::npos);
+  EXPECT_NE(section(data, "notes").dump().find(": rank1.101.jsonl:"), std::string::npos) << section(data, "notes");
+  EXPECT_NE(section(data, "notes").dump().find("rank2.102.jsonl"), std::string::npos) << section(data, "notes");
+}
+
+// Shares are of the time after start-up, causes of all of it.
+TEST(Report, SaysOfWhichPartOfTheRunItsSentencesAre) {
+  const auto summary = [](long idle) {
+    return R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 500000, "window_end": 2000000, "iterations": 1, )"
+           R"("bubbles": 1, "idle": )" +
+           test::us(idle) + R"(, "startup": {"length": 500000, "idle": 500000, "uncertain": 0, "filled": 0}})" + "\n";
+  };
+  test::WrittenRun run;
+  for (const int rank : {0, 1})
+    run.write(rank, test::header_line(rank, 2) + test::communicator_line(rank) +
+                        test::bubble_line(1, 500, 1000, "host") + test::iteration_line(1, 1000, 2000, 250) +
+                        summary(750));
+  const std::string sentence = data_of(run.traces.path())["sentences"][0];
+  EXPECT_EQ(sentence,
+            "The GPUs wait for 25.0 % of the time after start-up; over the whole run 100 % of the idle time is for the "
+            "host.");
 }
 
 TEST(Report, NamesFromTracesCannotEndTheScriptElement) {

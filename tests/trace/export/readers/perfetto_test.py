@@ -38,12 +38,17 @@ def serve(folder):
 
 
 def open_trace(browser, place):
+    """Until all rows are there: the page adds them one after the other."""
     browser.call("Page.navigate", url=f"{place}/#!/?url={place}/run.pftrace")
-    for _ in range(120):
+    before, same = "[]", 0
+    for _ in range(240):
         time.sleep(0.5)
-        if browser.value_of("!!(window.app && app.trace && app.trace.engine)") and browser.value_of(TRACKS) != "[]":
+        tracks = browser.value_of(TRACKS) if browser.value_of("!!(window.app && app.trace && app.trace.engine)") else "[]"
+        same = same + 1 if tracks == before != "[]" else 0
+        before = tracks
+        if same == 4:
             return
-    sys.exit("the page did not load the trace within a minute")
+    sys.exit("the page did not load the trace within two minutes")
 
 
 def check_counts(query, run):

@@ -1,0 +1,20 @@
+# cmake -DWEFT=FILE -DTO=FOLDER -DGZIP=FILE -P write_manual.cmake: writes FOLDER/man and FOLDER/completion. Pages are
+# compressed as distributions have them, without a time, so that two builds are equal.
+function(weft_written to)
+  execute_process(COMMAND ${WEFT} ${ARGN} OUTPUT_FILE ${to} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(REMOVE_RECURSE ${TO}/man ${TO}/completion)
+execute_process(COMMAND ${WEFT} __man OUTPUT_VARIABLE _pages OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+string(REPLACE "\n" ";" _pages "${_pages}")
+foreach(_page ${_pages})
+  string(REGEX MATCH "[0-9]$" _section ${_page})
+  file(MAKE_DIRECTORY ${TO}/man/man${_section})
+  weft_written(${TO}/man/man${_section}/${_page} __man ${_page})
+  execute_process(COMMAND ${GZIP} -9nf ${TO}/man/man${_section}/${_page} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+file(MAKE_DIRECTORY ${TO}/completion)
+foreach(_shell bash zsh fish)
+  weft_written(${TO}/completion/weft.${_shell} completion ${_shell})
+endforeach()
+file(TOUCH ${TO}/manual.stamp)
