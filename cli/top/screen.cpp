@@ -175,8 +175,8 @@ std::optional<std::string> note_on(const LiveRank& rank) {
     return "last word " + seconds_ago(rank.age) +
            (rank.process_is_known ? "; the process is there"
                                   : "; whether the process is there cannot be seen from here");
-  if (rank.presence == LivePresence::ended) return std::nullopt;
   if (rank.state == LiveState::stopped) return "filling is over: " + rank.why;
+  if (rank.presence == LivePresence::ended) return std::nullopt;
   if (rank.state == LiveState::paused) return rank.why;
   if (rank.state == LiveState::held) return "the slowdown budget lets nothing be filled";
   return std::nullopt;

@@ -260,6 +260,30 @@ TEST(TraceWriter, ThatHasNoSummaryDoesNotSayThatItHasEnded) {
   EXPECT_EQ(read_live_file(path).page->ended, 0u);
 }
 
+// It closes its communicators and opens others: the same file, and numbers that begin anew.
+TEST(TraceWriter, GoesOnInItsPageWhenTheTraceIsOpenedAgain) {
+  TemporaryDirectory directory;
+  Warnings warnings;
+  auto writer = open(directory.path(), warnings);
+  const std::string path = live_path(writer->path());
+  writer->show({});
+  writer->finish({});
+  EXPECT_EQ(read_live_file(path).page->ended, 1u);
+  EXPECT_EQ(read_live_file(path).page->identity.earlier_segments, 0u);
+  writer.reset();
+  auto again = open(directory.path(), warnings);
+  EXPECT_EQ(live_path(again->path()), path);
+  again->show({});
+  LiveReading reading;
+  for (int attempt = 0; attempt < 1000 && (!reading.page || reading.page->ended != 0); ++attempt) {
+    std::this_thread::sleep_for(10ms);
+    reading = read_live_file(path);
+  }
+  ASSERT_TRUE(reading.page);
+  EXPECT_EQ(reading.page->ended, 0u);
+  EXPECT_EQ(reading.page->identity.earlier_segments, 1u);
+}
+
 TEST(TraceWriter, SaysOnceThatAPageCannotBeWritten) {
   TemporaryDirectory directory;
   Warnings warnings;
