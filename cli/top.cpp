@@ -142,7 +142,7 @@ int watch(Wanted& wanted) {
     const TopPress press = terminal.wait_for_key(std::max(Duration{}, Duration(next - Clock::now())));
     if (press.key == TopKey::none) continue;
     const std::size_t rows = rows_of(run, view).size();
-    if (!take(view, press, rows, page_of(run, view, terminal.size()))) break;
+    if (!take(view, press, rows, page_of(run, terminal.size()))) break;
   }
   return succeeded;
 }

@@ -10,6 +10,8 @@
 namespace weft::cli {
 namespace {
 
+constexpr std::size_t spark_width = 16, waits_width = 14;
+
 std::string state_cell(const LiveRank& rank, bool /*utf8*/) {
   const bool is_there = rank.presence == LivePresence::running;
   return is_there ? live_state_names[static_cast<std::size_t>(rank.state)]
@@ -34,7 +36,8 @@ std::optional<double> share_of_causes(const LiveRank& rank, std::initializer_lis
 
 std::string waits_cell(const LiveRank& rank, bool /*utf8*/) {
   if (rank.waits_for.name.empty()) return "-";
-  return rank.waits_for.name + formatted(" %.0f%%", 100 * rank.waits_for.share);
+  const std::string text = rank.waits_for.name + formatted(" %.0f%%", 100 * rank.waits_for.share);
+  return text.size() <= waits_width ? text : rank.waits_for.name;  // half a number would be another one
 }
 
 std::string memory_cell(const LiveRank& rank, bool /*utf8*/) {
@@ -55,8 +58,6 @@ std::string filled_cell(const LiveRank& rank, bool /*utf8*/) {
   return percent(fills ? known_share(rank, rank.shown().conversion()) : std::nullopt);
 }
 
-constexpr std::size_t spark_width = 16;
-
 constexpr std::array columns{
     TopColumn{"RANK", 5, false, [](const LiveRank& rank, bool) { return rank.name; }, "as in weft summary"},
     TopColumn{"STATE", 9, true, &state_cell, "of filling; silent, gone, ended: of the process"},
@@ -75,7 +76,7 @@ constexpr std::array columns{
     TopColumn{"FILLED%", 7, false, &filled_cell, "of the idle time of the run"},
     TopColumn{"SLOWDOWN%", 9, false, [](const LiveRank& rank, bool) { return signed_percent(slowdown_of(rank)); },
               "by filling"},
-    TopColumn{"WAITS FOR", 14, true, &waits_cell, "the rank, or what, with its share of the idle time"},
+    TopColumn{"WAITS FOR", waits_width, true, &waits_cell, "the rank, or what, with its share of the idle time"},
     TopColumn{"UNSURE", 6, false,
               [](const LiveRank& rank, bool) { return percent(known_share(rank, rank.shown().uncertain_share())); },
               "uncertain share of the run, in %"},

@@ -120,6 +120,7 @@ ordered_json rank_json(const LiveRank& rank) {
   add_identity(result, rank);
   add_counts(result, numbers);
   result.update(part_json(rank.whole, rank.idle_known));
+  result["window"] = numbers.window_end - numbers.window_begin;  // as in weft summary: with the dark time
   result["steady"] = rank.steady ? part_json(*rank.steady, rank.idle_known) : ordered_json(nullptr);
   result["recent"] = recent_json(rank);
   result["idle_by_cause"] = causes_json(numbers);

@@ -13,7 +13,10 @@
 namespace weft::cli {
 namespace {
 
-constexpr std::size_t most_notes = 3;  // on a screen
+// Beside them there is room for rows.
+std::size_t most_notes(const TopSize& size) {
+  return std::min<std::size_t>(3, size.lines / 8);
+}
 
 std::string padded(std::string text, std::size_t width, bool is_left, std::size_t shown_as) {
   const std::size_t blanks = width > shown_as ? width - shown_as : 0;
@@ -94,19 +97,17 @@ std::string slowdown_text(const LiveRun& run) {
   if (rank == nullptr) return "slowdown not known";
   const LiveNumbers& numbers = rank->numbers();
   return "slowdown " + signed_percent(numbers.slowdown) + " % (" + signed_percent(numbers.slowdown_low) + " to " +
-         signed_percent(numbers.slowdown_high) + formatted(", budget %.3g %%), rank ", 100 * numbers.slowdown_budget) +
-         rank->name;
+         signed_percent(numbers.slowdown_high) + ") on rank " + rank->name +
+         formatted(", budget %.3g %%", 100 * numbers.slowdown_budget);
 }
 
 // Three lines: which run, its time, its filling.
-std::vector<TopLine> head_of(const LiveRun& run, const TopView& view, const TopLook& look, std::size_t width) {
+std::vector<TopLine> head_of(const LiveRun& run, const TopLook& look, std::size_t width) {
   const std::size_t spark_width = width < 100 ? 16 : live_iterations;
   const LiveRank& first = foremost(run);
   std::vector<TopLine> lines;
-  lines.push_back(
-      {{"weft top ", TopStyle::bold},
-       {look.place + "   " + ranks_text(run) + "   " + fill_text(run) + (view.paused ? "   display paused" : ""),
-        TopStyle::plain}});
+  lines.push_back({{"weft top ", TopStyle::bold},
+                   {look.place + "   " + ranks_text(run) + "   " + fill_text(run), TopStyle::plain}});
   const std::string idle = run.steady.window > Duration{} ? "idle " + percent(run.recent.idle_share()) + " % now, " +
                                                                 percent(run.steady.idle_share()) + " % of the run"
                                                           : "idle time is not known";
@@ -127,10 +128,11 @@ std::vector<TopLine> head_of(const LiveRun& run, const TopView& view, const TopL
 
 std::string keys_text(const TopView& view) {
   if (view.typed) return "filter (ranks as 0,4-7, or text; Enter takes it, Escape not): " + *view.typed + "_";
-  std::string text = "q quit  s sort: " + std::string(top_sort_names[static_cast<std::size_t>(view.sort)]) +
+  std::string text = std::string(view.paused ? "paused: p goes on  " : "") +
+                     "q quit  s sort: " + std::string(top_sort_names[static_cast<std::size_t>(view.sort)]) +
                      (view.reverse ? " (reversed)" : "") + "  r reverse  / filter";
   if (!view.filter.empty()) text += ": " + printable(view.filter);
-  return text + "  p " + (view.paused ? "go on" : "pause") + "  arrows  h help";
+  return text + (view.paused ? "" : "  p pause") + "  arrows  h help";
 }
 
 std::vector<TopLine> help_of(const TopSize& size) {
@@ -173,8 +175,8 @@ std::optional<std::string> note_on(const LiveRank& rank) {
     return "last word " + seconds_ago(rank.age) +
            (rank.process_is_known ? "; the process is there"
                                   : "; whether the process is there cannot be seen from here");
-  if (rank.presence == LivePresence::ended) return std::nullopt;
   if (rank.state == LiveState::stopped) return "filling is over: " + rank.why;
+  if (rank.presence == LivePresence::ended) return std::nullopt;
   if (rank.state == LiveState::paused) return rank.why;
   if (rank.state == LiveState::held) return "the slowdown budget lets nothing be filled";
   return std::nullopt;
@@ -182,6 +184,7 @@ std::optional<std::string> note_on(const LiveRank& rank) {
 
 std::vector<std::string> short_notes(const LiveRun& run, std::size_t most) {
   std::vector<std::string> notes = top_notes(run);
+  if (most == 0) return {};
   if (notes.size() <= most) return notes;
   const std::size_t more = notes.size() - (most - 1);
   notes.resize(most - 1);
@@ -215,9 +218,9 @@ std::string plain(const TopLine& line) {
   return text;
 }
 
-std::size_t page_of(const LiveRun& run, const TopView& /*view*/, const TopSize& size) {
+std::size_t page_of(const LiveRun& run, const TopSize& size) {
   constexpr std::size_t fixed = 3 + 1 + 1;  // head, titles, keys
-  const std::size_t used = fixed + (run.ranks.empty() ? 0 : short_notes(run, most_notes).size());
+  const std::size_t used = fixed + (run.ranks.empty() ? 0 : short_notes(run, most_notes(size)).size());
   return size.lines > used ? size.lines - used : 0;
 }
 
@@ -229,11 +232,11 @@ std::vector<TopLine> screen_of(const LiveRun& run, const TopView& view, const To
   } else if (run.ranks.empty()) {
     lines.push_back({{"weft top ", TopStyle::bold}, {look.place, TopStyle::plain}});
     lines.push_back({{"no rank has a page here yet (rank*.live): waiting", TopStyle::plain}});
-    for (const std::string& note : short_notes(run, most_notes)) lines.push_back({{note, TopStyle::yellow}});
+    for (const std::string& note : short_notes(run, most_notes(size))) lines.push_back({{note, TopStyle::yellow}});
   } else {
-    lines = head_of(run, view, look, size.columns);
+    lines = head_of(run, look, size.columns);
     const std::vector<const LiveRank*> rows = rows_of(run, view);
-    const std::size_t page = page_of(run, view, size);
+    const std::size_t page = page_of(run, size);
     const std::size_t first = std::min(view.first, rows.size() > page ? rows.size() - page : 0);
     const std::span<const TopColumn> columns = top_columns_in(size.columns);
     const std::string head = head_text(columns);
@@ -242,7 +245,7 @@ std::vector<TopLine> screen_of(const LiveRun& run, const TopView& view, const To
     for (std::size_t row = first; row < std::min(first + page, rows.size()); ++row)
       lines.push_back({{row_text(*rows[row], columns, look.utf8), style_of(*rows[row])}});
     if (rows.empty()) lines.push_back({{"no rank passes the filter", TopStyle::dim}});
-    const std::vector<std::string> notes = short_notes(run, most_notes);
+    const std::vector<std::string> notes = short_notes(run, most_notes(size));
     const std::size_t end = size.lines - std::min(size.lines, notes.size() + 1);
     lines.resize(std::max(std::min(lines.size(), end), end));
     for (const std::string& note : notes) lines.push_back({{in_width(note, size.columns), TopStyle::yellow}});
@@ -256,7 +259,7 @@ std::vector<TopLine> screen_of(const LiveRun& run, const TopView& view, const To
 std::string table_of(const LiveRun& run, const TopView& view, const TopLook& look, std::size_t width) {
   std::string text;
   const auto add = [&](const std::string& line) { text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n"; };
-  for (const TopLine& line : head_of(run, view, look, width)) add(plain(line));
+  for (const TopLine& line : head_of(run, look, width)) add(plain(line));
   text += "\n";
   const std::span<const TopColumn> columns = top_columns_in(width);
   add(head_text(columns));

@@ -33,12 +33,12 @@ struct TopLook {
 // As many lines as the terminal has; those at the end are the keys. A scroll position beyond the list is put right.
 std::vector<TopLine> screen_of(const LiveRun& run, const TopView& view, const TopLook& look, const TopSize& size);
 // Rows of the list that have room.
-std::size_t page_of(const LiveRun& run, const TopView& view, const TopSize& size);
+std::size_t page_of(const LiveRun& run, const TopSize& size);
 
 // All rows, all columns that fit, all notes.
 std::string table_of(const LiveRun& run, const TopView& view, const TopLook& look, std::size_t width);
 
-// What a reader has to know beside the numbers: ranks that are gone or silent, filling that is over and why.
+// A reader has to know this beside the numbers: ranks that are gone or silent, filling that is over and why.
 std::vector<std::string> top_notes(const LiveRun& run);
 
 std::string plain(const TopLine& line);

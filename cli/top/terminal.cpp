@@ -26,12 +26,22 @@ void note_signal(int /*signal*/) {
   asked_to_end = 1;
 }
 
-// Those that would leave the terminal as it is while the screen stands there.
-void take_end_signals() {
+// Those that would leave the terminal as it is while the screen stands there. They and that of another size come only
+// while a key is waited for, so that none is missed. Returns the mask for that time.
+sigset_t take_signals() {
   struct sigaction action {};
   action.sa_handler = &note_signal;
   ::sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaction(signal, &action, nullptr);
+  sigset_t ours, waiting;
+  ::sigemptyset(&ours);
+  ::sigaddset(&ours, SIGWINCH);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    ::sigaction(signal, &action, nullptr);
+    ::sigaddset(&ours, signal);
+  }
+  ::sigprocmask(SIG_BLOCK, &ours, &waiting);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}) ::sigdelset(&waiting, signal);
+  return waiting;
 }
 
 enum Pair : short { yellow_pair = 1, red_pair = 2 };
@@ -107,7 +117,7 @@ TopTerminal::TopTerminal(bool colours) {
   ::keypad(stdscr, true);
   ::nodelay(stdscr, true);
   ::curs_set(0);
-  take_end_signals();
+  while_waiting_ = take_signals();
 }
 
 TopTerminal::~TopTerminal() {
@@ -138,7 +148,7 @@ TopPress TopTerminal::wait_for_key(Duration time) {
   constexpr std::int64_t per_second = 1'000'000'000;
   const timespec limit{time.count() / per_second, time.count() % per_second};
   pollfd input{STDIN_FILENO, POLLIN, 0};
-  const int ready = ::ppoll(&input, 1, &limit, nullptr);
+  const int ready = ::ppoll(&input, 1, &limit, &while_waiting_);
   if (ready > 0 && (input.revents & POLLIN) == 0) asked_to_end = 1;  // nobody is there any more
   const int key = ::wgetch(stdscr);
   if (ready > 0 && key == ERR && (input.revents & POLLHUP) != 0) asked_to_end = 1;

@@ -4,6 +4,7 @@
 // Used by the verb on its one thread. Nothing else in the command knows ncurses.
 #pragma once
 
+#include <csignal>
 #include <vector>
 
 #include "cli/top/screen.h"
@@ -29,6 +30,7 @@ class TopTerminal {
 
  private:
   bool utf8_ = false, colours_ = false;
+  sigset_t while_waiting_{};
 };
 
 }  // namespace weft::cli

@@ -18,7 +18,7 @@ bool is_in(const std::vector<NumberRange>& ranges, std::int64_t number) {
   return std::ranges::any_of(ranges, [&](const NumberRange& range) { return range.contains(number); });
 }
 
-// What comes first is largest.
+// The one that comes first has the largest.
 double worth(const LiveRank& rank, TopSort sort) {
   constexpr double unknown = -std::numeric_limits<double>::infinity();
   switch (sort) {

@@ -1,4 +1,4 @@
-// What the reader of `weft top` wants to see: order, filter, place in the list; and what each key changes in that.
+// The wishes of the reader of `weft top`: order, filter, place in the list; and what each key changes in them.
 //
 // Used by the verb and by tests, on one thread. Pure.
 #pragma once

@@ -61,6 +61,15 @@ usage() {
   run "$weft" run --set= -- true
   expect_code 2
   expect_err "weft: error: --set '': NAME=VALUE is wanted"
+  run "$weft" top "$work"
+  expect_code 2
+  expect_err "weft: error: input and output are not both a terminal; 'weft top --once' prints the table,*"
+  run "$weft" top --once
+  expect_code 1
+  expect_err "weft: error: there is no folder weft-\* with a page (rank\*.live) here; 'weft top DIR' names the output of a run"
+  run "$weft" top --once --sort length
+  expect_code 2
+  expect_err "weft: error: 'length' is none of rank, idle, filled, slowdown, iteration*"
   run "$weft" summary
   expect_code 2
   expect_one_line
@@ -193,6 +202,10 @@ PYTHON
 2 validate
 1 diff missing missing
 2 diff missing
+1 top --once $source/tests/trace/run
+1 top --json missing
+2 top $source/tests/trace/run
+2 top --once --interval 1s $source
 0 replay $golden/trainer_filled.weftrec
 2 replay short.weftrec
 2 help nothing

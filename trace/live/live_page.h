@@ -114,7 +114,7 @@ struct LiveNumbers {
 };
 static_assert(std::is_trivially_copyable_v<LiveNumbers> && sizeof(LiveNumbers) == 3048);
 
-// What does not change while the file is open.
+// Does not change while the file is open.
 struct LiveIdentity {
   std::int32_t rank = 0, ranks = 0, device = 0;
   std::uint32_t earlier_segments = 0;      // 1: the process had closed its communicators before, the numbers begin here
@@ -136,7 +136,7 @@ static_assert(std::is_trivially_copyable_v<LiveIdentity> && sizeof(LiveIdentity)
 struct LivePage {
   std::array<char, 8> magic = live_magic;
   std::uint32_t layout = live_layout, bytes = live_page_bytes;
-  std::uint64_t sequence = 0;           // counts the writings of the file by one process
+  std::uint64_t sequence = 0;           // counts the writings since the trace was opened
   std::uint32_t ended = 0, unused = 0;  // 1: the rank has written its summary; these are the last numbers
   LiveIdentity identity;
   LiveNumbers numbers;

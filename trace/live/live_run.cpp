@@ -175,7 +175,7 @@ LiveMostWaited most_waited(const LiveRank& rank, const RankInCommunicator& ranks
     add_to(idle[{number, (is_known ? "r" : "peer ") + std::to_string(is_known ? number : wait.peer)}],
            Duration(wait.idle));
   }
-  for (const auto& [cause, text] : {std::pair{Cause::collective, "collectives"}, std::pair{Cause::host, "host"},
+  for (const auto& [cause, text] : {std::pair{Cause::collective, "collective"}, std::pair{Cause::host, "host"},
                                     std::pair{Cause::schedule, "schedule"}})
     add_to(idle[{-1, text}], Duration(numbers.idle_by_cause[static_cast<std::size_t>(cause)]));
   const auto most = std::ranges::max_element(idle, {}, [](const auto& one) { return one.second; });

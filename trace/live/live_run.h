@@ -1,7 +1,7 @@
 // The newest run of some folders as its pages show it: every rank with its numbers, whether it is there, and which rank
 // it waits for.
 //
-// Used by `weft top` and tests, in the weft command only. What can be told of a process depends on where it is: of one
+// Used by `weft top` and tests, in the weft command only. Where a process is decides how much can be told of it: of one
 // that this machine knows by the same number it is known whether it runs; of another one only how old its last word is.
 #pragma once
 
@@ -40,7 +40,7 @@ inline constexpr std::array live_state_names{"observing", "waiting", "filling", 
 
 // For which rank of the job a rank waits most, or for what.
 struct LiveMostWaited {
-  std::string name;  // "r3": that rank; "peer 1": a rank of some communicator; "collectives", "host" ...; "": nothing
+  std::string name;  // "r3": that rank; "peer 1": a rank of some communicator; "collective", "host" ...; "": nothing
   double share = 0;  // of the idle time
   std::int64_t rank = -1;  // -1: it is none, or not known
 };

@@ -89,7 +89,7 @@ bool are_numbers(std::initializer_list<double> values) {
   return true;
 }
 
-// What is no number is not known.
+// A value that is no number is not known.
 void forget_what_is_none(LiveNumbers& numbers) {
   if (!are_numbers({numbers.slowdown, numbers.slowdown_low, numbers.slowdown_high, numbers.slowdown_budget}))
     numbers.slowdown_known = 0;

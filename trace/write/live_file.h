@@ -23,7 +23,7 @@ class LiveFile {
   LiveFile& operator=(const LiveFile&) = delete;
 
   const std::string& path() const { return file_.path; }
-  // What is written next.
+  // That are written next.
   LiveNumbers& numbers() { return page_.numbers; }
   // 0 or errno: nothing more can be written then.
   int write(bool ended);

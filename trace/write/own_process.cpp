@@ -17,12 +17,14 @@ std::uint64_t own_process_namespace() {
   return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
-// The name of the program is the second field, in brackets, and may hold blanks and brackets. The start is the 22nd.
+// The name of the program is the second field, in brackets, and may hold blanks and brackets. The state is the third,
+// the start the 22nd.
 std::optional<std::uint64_t> start_in_stat(std::string_view text) {
   constexpr int fields_between = 20;  // from the name to the start
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string_view::npos) return std::nullopt;
   text.remove_prefix(name_end);
+  if (text.starts_with(") Z") || text.starts_with(") X")) return std::nullopt;  // nobody has asked how it ended
   for (int field = 0; field < fields_between; ++field) {
     const std::size_t blank = text.find(' ');
     if (blank == std::string_view::npos) return std::nullopt;

@@ -13,7 +13,8 @@ namespace weft {
 // Of the numbers of processes, as this one sees them; 0: it cannot be read.
 std::uint64_t own_process_namespace();
 
-// When it was started, in ticks since the boot; nothing: there is no such process, or it cannot be read.
+// When it was started, in ticks since the boot; nothing: there is no such process, it has ended, or that
+// cannot be read.
 std::optional<std::uint64_t> start_of_process(std::int64_t process);
 // From the text of /proc/<process>/stat.
 std::optional<std::uint64_t> start_in_stat(std::string_view text);

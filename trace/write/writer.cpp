@@ -248,7 +248,7 @@ void TraceWriter::Implementation::write_page(bool ended) noexcept {
   next_page_ = now + between_pages;
   const int error = live_file_.write(ended);
   page_failed_ = error != 0;
-  if (!page_failed_ || warn_ == nullptr) return;
+  if (!page_failed_ || failed_ || warn_ == nullptr) return;  // a line on the same disk is there already
   try {
     warn_(Audience::one_rank,
           "weft top sees no more of this rank: " + live_file_.path() + " cannot be written: " + std::strerror(error));

@@ -184,6 +184,7 @@ TEST(OwnProcess, TellsItsStart) {
   EXPECT_FALSE(start_of_process(99'999'999));
   EXPECT_NE(own_process_namespace(), 0u);
   EXPECT_EQ(start_in_stat("7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20"), 4711u);
+  EXPECT_FALSE(start_in_stat("7 (a) Z 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20"));
   EXPECT_FALSE(start_in_stat("7 (a) S 1 2"));
   EXPECT_FALSE(start_in_stat(""));
 }
@@ -257,6 +258,30 @@ TEST(TraceWriter, ThatHasNoSummaryDoesNotSayThatItHasEnded) {
   ASSERT_TRUE(await_page(path, 1).page);
   writer.reset();
   EXPECT_EQ(read_live_file(path).page->ended, 0u);
+}
+
+// It closes its communicators and opens others: the same file, and numbers that begin anew.
+TEST(TraceWriter, GoesOnInItsPageWhenTheTraceIsOpenedAgain) {
+  TemporaryDirectory directory;
+  Warnings warnings;
+  auto writer = open(directory.path(), warnings);
+  const std::string path = live_path(writer->path());
+  writer->show({});
+  writer->finish({});
+  EXPECT_EQ(read_live_file(path).page->ended, 1u);
+  EXPECT_EQ(read_live_file(path).page->identity.earlier_segments, 0u);
+  writer.reset();
+  auto again = open(directory.path(), warnings);
+  EXPECT_EQ(live_path(again->path()), path);
+  again->show({});
+  LiveReading reading;
+  for (int attempt = 0; attempt < 1000 && (!reading.page || reading.page->ended != 0); ++attempt) {
+    std::this_thread::sleep_for(10ms);
+    reading = read_live_file(path);
+  }
+  ASSERT_TRUE(reading.page);
+  EXPECT_EQ(reading.page->ended, 0u);
+  EXPECT_EQ(reading.page->identity.earlier_segments, 1u);
 }
 
 TEST(TraceWriter, SaysOnceThatAPageCannotBeWritten) {

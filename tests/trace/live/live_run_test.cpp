@@ -147,7 +147,7 @@ TEST(LiveRank, WaitsForTheRankThatACommunicatorNames) {
   EXPECT_EQ(alone.ranks[0].waits_for.rank, -1);
   LivePage collectives = sample_page(0, 8);
   collectives.numbers.wait_count = 0;
-  EXPECT_EQ(only_rank(collectives).waits_for.name, "collectives");
+  EXPECT_EQ(only_rank(collectives).waits_for.name, "collective");
   collectives.numbers.idle_by_cause = {};
   EXPECT_EQ(only_rank(collectives).waits_for.name, "");
 }

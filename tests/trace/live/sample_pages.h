@@ -23,7 +23,7 @@ inline LiveObserver sample_observer() {
   observer.boot = "boot-0";
   observer.clock_offset = Duration{};
   observer.process_namespace = 77;
-  observer.start_of_process = [](std::int64_t process) { return std::optional<std::uint64_t>(process * 10); };
+  observer.start_of_process = [](std::int64_t process) { return std::optional(static_cast<std::uint64_t>(process) * 10); };
   return observer;
 }
 
