@@ -107,6 +107,7 @@ class Dispatcher final : public Worker {
   void write_board(TimePoint now);
   void look_at_queues(const std::vector<Event>& events);
   void look_at_call_sites(TimePoint now, const std::vector<Event>& events);
+  void record_call_sites();
   void look_at_annotations(TimePoint now);
   void look_for_lost_annotations(TimePoint now);
   void withhold_markers();
