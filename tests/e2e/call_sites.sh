@@ -76,8 +76,8 @@ for path in traces:
         assert sum("is no libunwind" in note for note in notes) == 1, notes
         assert not frames, frames
         continue
-    # The last slots that were seen may have none.
-    assert len(frames) >= 2 and len(frames) >= len(slots) / 2, (len(frames), slots)
+    # Where the host is late its calls come in bubbles.
+    assert frames, slots
     assert set(frames) <= {(bubble["rhythm"], bubble["ordinal"]) for bubble in of("bubble")}, frames
     kinds = {group["id"]: group["operations"][0]["kind"] for group in of("group")}
     for slot, stack in frames.items():
