@@ -70,7 +70,12 @@ void Dispatcher::look_at_call_sites(TimePoint now, const std::vector<Event>& eve
     if (event.kind == EventKind::group_issued) parts_.sites->group_issued(event.group, session.slot_of(event.group));
   }
   parts_.sites->look(now, !session.bubble_is_open() && !session.capture_is_open() && !context_is_closing());
-  for (const Record& record : parts_.sites->take_records()) session_.pass(record);
+  record_call_sites();
+}
+
+// Past the session and its recording: nothing is decided by them.
+void Dispatcher::record_call_sites() {
+  for (const Record& record : parts_.sites->take_records()) records_.push(record);
 }
 
 // Streams take turns at the queues when they are made. Of many that are made few are used, and may share one as well:
@@ -402,7 +407,7 @@ TraceSummary Dispatcher::summary() {
   session_.end(now());
   if (parts_.sites != nullptr) {
     parts_.sites->finish(now(), longest_naming);
-    for (const Record& record : parts_.sites->take_records()) session_.pass(record);
+    record_call_sites();
   }
   record_clocks();
   TraceSummary summary = session_.summary(records_.dropped() + source_.lost());

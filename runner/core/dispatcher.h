@@ -112,6 +112,7 @@ class Dispatcher final : public Worker {
             std::uint64_t dropped_records);
   void look_at_queues(const std::vector<Event>& events);
   void look_at_call_sites(TimePoint now, const std::vector<Event>& events);
+  void record_call_sites();
   void look_at_annotations(TimePoint now);
   void look_for_lost_annotations(TimePoint now);
   void withhold_markers();

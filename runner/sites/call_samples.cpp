@@ -35,19 +35,28 @@ GroupId CallSamples::next_behind(GroupId group) const noexcept {
   return next;
 }
 
-GroupId CallSamples::look(GroupId group, const char* range) noexcept {
+// The place of this group, which is the caller's from here on; nullptr: it is not asked for, or no longer.
+CallSamples::Place* CallSamples::place_of(GroupId group) noexcept {
   for (Place& place : places_) {
     State asked = State::asked;
     if (place.group.load(std::memory_order_relaxed) != group ||
         !place.state.compare_exchange_strong(asked, State::looking, std::memory_order_acq_rel))
       continue;
-    std::size_t bytes = 0;
-    for (; bytes + 1 < place.range.size() && range[bytes] != '\0'; ++bytes) place.range[bytes] = range[bytes];
-    place.range[bytes] = '\0';
-    place.was_read = reader_.read(place.stack);
-    place.state.store(State::looked, std::memory_order_release);
-    break;
+    // Between the two it may have been withdrawn, and asked for again for another one.
+    if (place.group.load(std::memory_order_relaxed) == group) return &place;
+    place.state.store(State::asked, std::memory_order_release);
   }
+  return nullptr;
+}
+
+GroupId CallSamples::look(GroupId group, const char* range) noexcept {
+  Place* const place = place_of(group);
+  if (place == nullptr) return next_behind(group);
+  std::size_t bytes = 0;
+  for (; bytes + 1 < place->range.size() && range[bytes] != '\0'; ++bytes) place->range[bytes] = range[bytes];
+  place->range[bytes] = '\0';
+  place->was_read = reader_.read(place->stack);
+  place->state.store(State::looked, std::memory_order_release);
   return next_behind(group);
 }
 

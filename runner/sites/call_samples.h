@@ -60,6 +60,7 @@ class CallSamples {
     CallStack stack;  // not touched before it is used
   };
 
+  Place* place_of(GroupId group) noexcept;
   GroupId next_behind(GroupId group) const noexcept;
 
   const StackReader& reader_;

@@ -6,9 +6,10 @@
 namespace weft {
 namespace {
 
-// By so many groups further ahead is a slot's group looked for after each try: the host issues groups while they are
-// being asked for.
+// By so many groups further ahead is a slot's group looked for after each try, up to so many iterations: the host
+// issues groups while they are being asked for.
 constexpr std::uint64_t ahead_per_try = 4;
+constexpr std::uint64_t most_iterations_ahead = 2;
 
 }  // namespace
 
@@ -32,7 +33,7 @@ void SiteWishes::issued(GroupId group, const SlotKey& slot) {
 
 // The first one that is far enough ahead.
 GroupId SiteWishes::guess(const Entry& entry) const {
-  const GroupId earliest = latest_ + 1 + ahead_per_try * entry.tries;
+  const GroupId earliest = latest_ + 1 + std::min(ahead_per_try * entry.tries, most_iterations_ahead * entry.step);
   if (earliest <= entry.latest) return entry.latest + entry.step;
   const std::uint64_t steps = (earliest - entry.latest + entry.step - 1) / entry.step;
   return entry.latest + steps * entry.step;

@@ -262,7 +262,7 @@ void close_member(GroupMember& member, ncclResult_t result) noexcept {
 }
 
 void show_member(const GroupMember& member) noexcept {
-  if (member.group == 0) return;
+  if (member.done == 0) return;  // not announced, or not watched
   const int device = member.communicator->device.load(std::memory_order_relaxed);
   if (is_call_wanted(device, member.group)) show_call(device, member.group);
 }

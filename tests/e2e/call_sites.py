@@ -9,7 +9,8 @@ import sys
 import threading
 import time
 
-ITERATIONS, BYTES, SET_BYTES, SETS = 40, 1 << 12, 60_000, 1
+# Fewer groups in a second than are thinned out in the trace.
+ITERATIONS, BYTES, SETS, SET_BYTES = 100, 1 << 12, 2, 60_000
 INT8, SUM, NON_BLOCKING, DISABLE_TIMING = 0, 0, 1, 2
 
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -60,7 +61,8 @@ class Rank:
         check(cuda.cuStreamWaitEvent(behind, self.event, 0))
 
     def work(self):
-        check(cuda.cuMemsetD8Async(self.memory, ctypes.c_ubyte(1), ctypes.c_size_t(SET_BYTES), self.compute))
+        for _ in range(SETS):
+            check(cuda.cuMemsetD8Async(self.memory, ctypes.c_ubyte(1), ctypes.c_size_t(SET_BYTES), self.compute))
 
     def receive_message(self):
         check(nccl.ncclRecv(self.buffer, ctypes.c_size_t(BYTES), INT8, 1 - self.number, self.communicator, self.transfer))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Call sites in traces of programs whose functions are known by their names, on the simulated GPU.
-#   native         each slot's frames have the function that called NCCL, and no file has Weft's own frames
+#   native         each slot's frames have the function that called NCCL, and none is Weft's own; a recording is right
 #   python         likewise, of Python, with file and line
 #   no_unwinder    without libunwind the program runs, one line says so, and so does each trace
 #   nvtx           with weft run --nvtx they begin with the innermost NVTX range
@@ -19,6 +19,7 @@ case $case in
   no_unwinder) export WEFT_UNWINDER=$work/absent.so ;;
   off) unset WEFT_CALL_SITES ;;
 esac
+if [ "$case" = native ]; then export WEFT_RECORD=on; fi
 flags=()
 if [[ $case == *nvtx ]]; then flags=(--nvtx) && unset WEFT_CALL_SITES; fi
 if [ "$case" = other_nvtx ]; then export NVTX_INJECTION64_PATH=$work/of_another_tool.so; fi
@@ -38,6 +39,9 @@ if [ "$case" = off ]; then
 fi
 if [ "$case" = no_unwinder ]; then
   [ "$(grep -c 'is no libunwind: call sites have no native frames' "$work/err")" = 1 ] || fail "it is not said once"
+fi
+if [ "$case" = native ]; then
+  "$build/bin/weft" replay "$work"/trace/*.weftrec >"$work/out" 2>&1 || fail "a recording beside them is not right"
 fi
 if [ "$case" = other_nvtx ]; then
   grep -q 'NVTX_INJECTION64_PATH is set, so another tool has NVTX' "$work/err" || fail "nothing is said of the other tool"
@@ -72,8 +76,8 @@ for path in traces:
         assert sum("is no libunwind" in note for note in notes) == 1, notes
         assert not frames, frames
         continue
-    # The last slots that were seen may have none.
-    assert len(frames) >= 2 and len(frames) >= len(slots) / 2, (len(frames), slots)
+    # Where the host is late its calls come in bubbles.
+    assert frames, slots
     assert set(frames) <= {(bubble["rhythm"], bubble["ordinal"]) for bubble in of("bubble")}, frames
     kinds = {group["id"]: group["operations"][0]["kind"] for group in of("group")}
     for slot, stack in frames.items():

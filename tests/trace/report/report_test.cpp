@@ -209,6 +209,32 @@ TEST(Report, SaysOfWhichPartOfTheRunItsSentencesAre) {
             "host.");
 }
 
+std::string frame_line(const std::string& kind, int number, const std::string& function, const std::string& file) {
+  return R"({"type": "call_frame", "time": 1500000, "device": 0, "rhythm": "00000000000000ab", "ordinal": 5, )" +
+         (R"("group": 1, "kind": ")" + kind) + R"(", "number": )" + std::to_string(number) + R"(, "function": ")" +
+         function + R"(", "file": ")" + file + R"(", "line": 7, "offset": 16})" + "\n";
+}
+
+TEST(Report, CallSitesHaveTheInnermostFramesAndThoseOfTheTrainingAndNoFolders) {
+  test::TemporaryDirectory directory;
+  std::string bubble = test::bubble_line(1, 1200, 1400);
+  bubble.replace(bubble.find("\"ordinal\""), 0, R"("rhythm": "00000000000000ab", )");
+  const std::string packages = "/opt/lib/python3.11/site-packages/torch/";
+  std::ofstream(directory / "rank0.100.jsonl")
+      << test::header_line(0, 1) << bubble << frame_line("nvtx", 0, "forward-recv", "")
+      << frame_line("python", 0, "isend", packages + "c10d.py")
+      << frame_line("python", 1, "exchange", packages + "p2p.py")
+      << frame_line("python", 2, "step", packages + "schedules.py")
+      << frame_line("python", 3, "train", "/home/somebody/train.py") << frame_line("native", 0, "ncclSend", "a.so")
+      << test::iteration_line(1, 1000, 2000, 200) << test::summary_line(1000, 2000);
+  const std::string data = data_of(directory.path()).dump();
+  EXPECT_NE(data.find("NVTX range forward-recv < c10d.py:7 isend < p2p.py:7 exchange < ... < train.py:7 train\""),
+            std::string::npos)
+      << data;
+  for (const char* const folder : {"somebody", "site-packages", "a.so"})
+    EXPECT_EQ(data.find(folder), std::string::npos);
+}
+
 TEST(Report, NamesFromTracesCannotEndTheScriptElement) {
   const std::string evil = R"(</script><script>alert(1)</script><!--&\u2028)";
   test::TemporaryDirectory directory;
