@@ -11,6 +11,7 @@
 #include "cli/fill_spec.h"
 #include "cli/locate.h"
 #include "cli/parse.h"
+#include "runner/options/accepted_words.h"
 #include "runner/options/options.h"
 
 namespace weft::cli {
@@ -50,7 +51,7 @@ std::vector<Candidate> words_of_table(const CLI::Option& option) {
   std::vector<Candidate> words;
   for (const OptionInfo& info : option_table())
     if (option.check_lname(flag_of(info).substr(2)) && type_of(option).name == value_name_of(info))
-      for (const std::string_view word : info.words()) words.push_back({std::string(word)});
+      for (const std::string_view word : accepted_words(info)) words.push_back({std::string(word)});
   return words;
 }
 

@@ -16,9 +16,6 @@ else()
   file(RELATIVE_PATH WEFT_LIBRARY_FROM_COMMAND ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/weft)
 endif()
 
-# For packages: nothing of the folder in which it was built, so that two builds are equal, and no path of this machine in
-# which libraries would be looked for.
-option(WEFT_PACKAGED "Build as for a package: no path of this machine in what is installed" OFF)
 if(WEFT_PACKAGED)
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX,ASM>:-ffile-prefix-map=${CMAKE_BINARY_DIR}=build>
     $<$<COMPILE_LANGUAGE:C,CXX,ASM>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>)

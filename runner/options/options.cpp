@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "runner/options/accepted_words.h"
 #include "runner/options/nearest.h"
 #include "runner/options/output_path.h"
 #include "runner/options/quantity.h"
@@ -111,16 +112,14 @@ std::string accepted<std::uint32_t>(const OptionInfo& option) {
 
 constexpr std::array table{
 #define OPTION(field, type, standing, variable, fallback, least, most, help) \
-  OptionInfo{#field,                                                         \
-             #type,                                                          \
-             Standing::standing,                                             \
-             variable,                                                       \
-             fallback,                                                       \
-             least,                                                          \
-             most,                                                           \
-             help,                                                           \
-             &accepted<decltype(Options::field)>,                            \
-             &words<decltype(Options::field)>},
+  OptionInfo{                                                                \
+      #field, #type, Standing::standing, variable, fallback, least, most, help, &accepted<decltype(Options::field)>},
+#include "runner/options/options.def"
+#undef OPTION
+};
+
+constexpr std::array word_lists{
+#define OPTION(field, type, standing, variable, fallback, least, most, help) &words<decltype(Options::field)>,
 #include "runner/options/options.def"
 #undef OPTION
 };
@@ -308,6 +307,10 @@ std::span<const OptionInfo> option_table() {
 
 std::string accepted_values(const OptionInfo& option) {
   return option.accepted(option);
+}
+
+std::vector<std::string_view> accepted_words(const OptionInfo& option) {
+  return word_lists[static_cast<std::size_t>(&option - table.data())]();
 }
 
 const char* name_of(Standing standing) noexcept {

@@ -72,7 +72,6 @@ struct OptionInfo {
   const char* most;
   const char* help;
   std::string (*accepted)(const OptionInfo&);  // see accepted_values()
-  std::vector<std::string_view> (*words)();    // of a type with a fixed set of them; else none
 };
 std::span<const OptionInfo> option_table();
 // As in "a duration from 10us to 100ms".

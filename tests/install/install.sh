@@ -15,7 +15,9 @@ library=$("$weft" lib)
 [ -f "$library" ] && [ "$(dirname "$library")" -ef "$(dirname "$(find "$work/second place" -name libweft.so)")" ]
 [ "$("$weft" run -q --output "$work/trace" -- /bin/echo hello)" = hello ]
 "$weft" config | grep -q WEFT_MEMORY
-[ -s "$work/second place/share/weft/grafana.json" ]
+for file in weft/grafana.json man/man1/weft-run.1.gz man/man7/weft-options.7.gz bash-completion/completions/weft; do
+  [ -s "$work/second place/share/$file" ] || { echo "no share/$file"; exit 1; }
+done
 for job in "$@"; do
   found=$("$weft" run -q --output "$work/trace" --fill "$job:size=32" -- printenv WEFT_FILL)
   [[ $found == "$work/second place/"*"/fill_$job.so:size=32" ]] || { echo "--fill $job is $found"; exit 1; }

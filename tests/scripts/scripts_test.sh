@@ -129,6 +129,10 @@ unknown_options() {
   expect 2 "scripts/test: --python needs a value"
   run scripts/test --python /usr/bin/python3
   expect 2 "scripts/test: --python goes with --frameworks"
+  run scripts/package sdist
+  expect 2 "scripts/package: unknown argument sdist"
+  run scripts/package --output
+  expect 2 "scripts/package: --output needs a value"
   run scripts/on-simulated-gpu --pytroch python3 train.py
   expect 2 "scripts/on-simulated-gpu: unknown option --pytroch"
 }
@@ -234,6 +238,8 @@ help() {
   expect 0 "--sanitizers"
   run scripts/demo --help
   expect 0 "--iterations N"
+  run scripts/package --help
+  expect 0 "--twice"
   run scripts/on-simulated-gpu --help
   expect 0 "COMMAND [ARGUMENT...]"
 }

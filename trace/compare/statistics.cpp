@@ -268,8 +268,10 @@ Interval difference(const Known& before, const Known& after, std::size_t claims)
 Interval relative_change(const KnownWithin& before, const KnownWithin& after) {
   const auto ratio = [](double upper, double lower) { return std::log(upper / lower); };
   const double value = ratio(after.value, before.value);
-  const double below = std::hypot(ratio(after.value, after.low), ratio(before.high, before.value));
-  const double above = std::hypot(ratio(after.high, after.value), ratio(before.value, before.low));
+  // Not std::hypot, which would need glibc 2.35.
+  const auto joined = [](double one, double other) { return std::sqrt(one * one + other * other); };
+  const double below = joined(ratio(after.value, after.low), ratio(before.high, before.value));
+  const double above = joined(ratio(after.high, after.value), ratio(before.value, before.low));
   return {std::expm1(value), std::expm1(value - below), std::expm1(value + above)};
 }
 
