@@ -34,6 +34,22 @@ std::vector<AddedUpTrace> estimated_traces(const report::ReportedRun& run) {
   return some;
 }
 
+// Why so little was read that nothing can be said; "": something can.
+std::string why_not(const EstimatedRun& run) {
+  std::uint64_t iterations = 0, bubbles = 0;
+  double idle = 0;
+  for (const EstimatedRun::Rank& rank : run.ranks) {
+    iterations = std::max(iterations, rank.iterations);
+    bubbles += rank.cases.front().counted.bubbles;
+    idle += rank.idle_share;
+  }
+  if (iterations < few_iterations)
+    return formatted("it takes %llu iterations at least, and the traces have %llu", number(few_iterations),
+                     number(iterations));
+  if (bubbles > 0) return "";
+  return idle > 0 ? "no bubble of an iteration is in the traces" : "no rank waited";
+}
+
 // As `weft estimate` without flags has it, for the larger of its budgets.
 report::FillEstimate estimate_of(const report::Report& shown) {
   report::FillEstimate estimate;
@@ -41,22 +57,24 @@ report::FillEstimate estimate_of(const report::Report& shown) {
     estimate.missing = "fill work ran in this run, and its bubbles are those that it left";
     return estimate;
   }
-  estimate.job = "400x25us";
+  estimate.job = "400 kernels of 25 us";
   estimate.budget = "1 %";
   const EstimatedRun run =
-      estimate_traces(estimated_traces(*shown.run), {parse_job_lengths(estimate.job)}, {Case{}}, slice);
+      estimate_traces(estimated_traces(*shown.run), {parse_job_lengths("400x25us")}, {Case{}}, slice);
   for (const std::string& note : run.notes)
     estimate.notes.push_back(report::with_names_of_files(note, shown.run->directories));
   estimate.ranks = run.ranks.size();
-  if (run.ranks.empty()) {
+  if (run.ranks.empty())
     estimate.missing = run.notes.empty() ? "no rank was measured" : estimate.notes.front();
-    return estimate;
-  }
+  else
+    estimate.missing = why_not(run);
+  if (!estimate.missing.empty()) return estimate;
   double idle = 0, filled = 0;
   for (const EstimatedRun::Rank& rank : run.ranks) {
     idle += rank.idle_share;
     filled += rank.cases.front().filled_share;
     estimate.most_delay = std::max(estimate.most_delay, rank.cases.front().delay_share);
+    estimate.has_all_bubbles = estimate.has_all_bubbles && rank.has_all_bubbles;
   }
   estimate.conversion = idle > 0 ? filled / idle : 0;
   estimate.hours_per_day = 24 * filled * static_cast<double>(shown.gain.ranks) / static_cast<double>(run.ranks.size());

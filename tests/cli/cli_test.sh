@@ -984,6 +984,19 @@ report_page() {
   grep -q "rank1.101.jsonl:[0-9]" damaged.html || fail "the name of the file"
   grep -q "has version 99 of the trace format" damaged.html || fail "a newer version is named"
   grep -q "1 line not readable" damaged.html || fail "a line that cannot be read is named"
+  # Of an observed run it says how much filling would give, but not from a few iterations, nor without bubbles.
+  run "$weft" simulate --observe --stages 2 --iterations 24 --output observed
+  run "$weft" report observed
+  expect_err "*weft: Filling would use about * of the idle time, * of the 48 GPU hours of a day on 2 GPUs (estimated for *"
+  sed -i '$i {"type": "limit", "time": 1000000, "device": 0, "bytes": 1000}' observed/rank*.jsonl
+  run "$weft" report observed
+  expect_err "*(estimated from part of the bubbles for a job of 400 kernels of 25 us and a slowdown budget of 1 %)*"
+  sed -i '/"type": *"bubble"/d' observed/rank*.jsonl
+  run "$weft" report observed
+  expect_err "*It is not known how much filling would give: no bubble of an iteration is in the traces*"
+  run "$weft" simulate --observe --stages 2 --iterations 12 --output brief
+  run "$weft" report brief
+  expect_err "*It is not known how much filling would give: it takes 20 iterations at least, and the traces have *"
   run "$weft" report --help
   [[ $(wc -l <<<"$out") -le 24 && $(wc -L <<<"$out") -le 100 ]] || fail "a screen"
 }
