@@ -1,10 +1,15 @@
 // weft report: one HTML file that shows a run to people.
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "cli/estimated_run.h"
@@ -90,26 +95,53 @@ std::string place_of(const std::vector<std::string>& directories) {
   return directories.size() == 1 ? name : name + " and " + std::to_string(directories.size() - 1) + " more";
 }
 
+// Nothing: it is no number of an iteration.
+std::optional<std::uint64_t> number_of(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::string why_no_number(const std::string& text) {
+  return number_of(text) ? "" : "'" + printable(text) + "' is no number of an iteration";
+}
+
+// A report takes the place of an older one. A file that holds something else was hardly meant.
+void refuse_other_file(const std::string& path) {
+  constexpr std::string_view begin_of_page = "<!DOCTYPE html>";
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) == 0) return;
+  std::string begin(begin_of_page.size(), ' ');
+  std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  if (begin != begin_of_page)
+    throw std::runtime_error(printable(path) + " cannot be written: it is there, and is no page of a report");
+}
+
 }  // namespace
 
 int report_verb(const Arguments& arguments) {
   std::vector<std::string> directories;
   std::string path = "weft-report.html";
-  std::optional<std::uint64_t> iteration;
+  std::string wanted;
   CLI::App app("Writes one HTML file that shows a run: where time is lost, and why (docs/report.md).", "weft report");
   app.add_option("DIR", directories, "Folder of the traces. Several where each rank has its own.")
       ->required()
       ->type_name("");
   app.add_option("-o,--output", path, "The file.")->type_name("FILE")->capture_default_str();
-  app.add_option("--iteration", iteration, "The one that is shown in full. Without it one of median length.")
-      ->type_name("NUMBER");
+  app.add_option("--iteration", wanted, "The one that is shown in full. Without it one of median length.")
+      ->type_name("NUMBER")
+      ->check(why_no_number);
   if (const auto code = parse(app, arguments)) return *code;
+  const std::optional<std::uint64_t> iteration = number_of(wanted);
+  refuse_other_file(path);
   OutputFile file(path);
   directories = each_once(directories);
   ProgressBar bar;
   const report::ReportedRun run = report::read_run(directories, &bar, iteration);
   bar.clear();
   report::Report shown = report::make_report(run, place_of(directories), iteration);
+  if (iteration && !shown.timeline.missing.empty()) throw std::runtime_error(shown.timeline.missing);
   shown.estimate = estimate_of(shown);
   file.write(report_page("Weft report: " + shown.place, report::data_block(shown)));
   const std::uint64_t bytes = file.bytes();

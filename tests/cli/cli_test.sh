@@ -950,9 +950,15 @@ report_page() {
   run "$weft" report
   expect_code 2
   expect_one_line
-  run "$weft" report "$traces" --iteration x
-  expect_code 2
-  expect_one_line
+  for number in x -1 99999999999999999999 1.5 ""; do
+    run "$weft" report "$traces" --iteration="$number"
+    expect_code 2
+    expect_one_line
+  done
+  run "$weft" report "$traces" -o absent.html --iteration 77
+  expect_code 1
+  expect_err "*weft: error: no rank has measured iteration 77: there are 1 to *"
+  [[ ! -e absent.html ]] || fail "no page of another iteration"
   run "$weft" report missing
   expect_code 1
   expect_err "weft: error: missing does not exist: *"
@@ -966,13 +972,21 @@ report_page() {
   run "$weft" report "$traces" -o rank7.7.jsonl
   expect_code 1
   expect_err "weft: error: rank7.7.jsonl cannot be written: it has the name of a trace"
+  echo "my notes" >notes.txt
+  run "$weft" report "$traces" -o notes.txt
+  expect_code 1
+  expect_err "weft: error: notes.txt cannot be written: it is there, and is no page of a report"
+  [[ $(<notes.txt) == "my notes" ]] || fail "the file is as it was"
+  : >empty.html
+  run "$weft" report "$traces" -o empty.html
+  expect_code 0
   # Nothing is left of one that fails, nor taken away by it.
   mkdir full
-  echo old >full/x
+  echo '<!DOCTYPE html> old' >full/x
   run bash -c 'trap "" XFSZ; ulimit -f 1; "$0" report "$1" -o full/x' "$weft" "$traces"
   expect_code 1
   expect_err "*weft: error: full/x cannot be written: File too large"
-  [[ $(ls full) == x && $(<full/x) == old ]] || fail "nothing has changed"
+  [[ $(ls full) == x && $(<full/x) == *" old" ]] || fail "nothing has changed"
   # Damage is taken as weft summary takes it, and said.
   mkdir damaged
   cp "$traces"/rank*.jsonl damaged

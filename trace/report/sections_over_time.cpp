@@ -13,11 +13,12 @@ DataTable series_table(const Report& report) {
   DataTable table("iterations");
   table.column("iteration", format::number).column("since the begin, ms", format::time);
   table.column("length, ms", format::time).column("idle %", format::percent);
-  table.column("filled, % of idle", format::percent).column("without fill, to compare", format::number);
+  table.column("filled %", format::percent).column("filled, % of idle", format::percent);
+  table.column("without fill, to compare", format::number);
   table.column("within forecast %", format::percent).column("forecast err. %", format::percent);
   for (const SeriesPoint& point : report.series)
     table.row({point.key.number, point.since_begin.count(), point.length.count(), share_of(point.idle, point.time),
-               share_of(point.filled, point.idle), point.left_out ? 1 : 0,
+               share_of(point.filled, point.time), share_of(point.filled, point.idle), point.left_out ? 1 : 0,
                share_of(static_cast<double>(point.within), static_cast<double>(point.forecasts)),
                share_of(point.forecast_error, point.forecast_length)});
   return table;

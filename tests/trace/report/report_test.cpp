@@ -163,7 +163,7 @@ TEST(Report, WaitsNameTheRankThatWasWaitedFor) {
 TEST(Report, AnIterationThatIsNotThereIsNamed) {
   const test::WrittenRun run;
   const json timeline = section(data_of(run.traces.path(), 77), "timeline");
-  EXPECT_EQ(timeline["missing"], "no rank has measured iteration 77");
+  EXPECT_EQ(timeline["missing"], "no rank has measured iteration 77: there are 1 to 1");
 }
 
 TEST(Report, UnmeasuredAndMissingThingsAreSaidAndNotGuessed) {
