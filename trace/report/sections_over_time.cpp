@@ -93,7 +93,7 @@ ordered_json stages_plot(const Report& report) {
   DataTable table("stages");
   table.column("if", format::words)
       .column("iteration, ms", format::time)
-      .column("change against theory %", format::signed_percent);
+      .column("against theory %", format::signed_percent);
   const auto add = [&](const char* name, double time) {
     table.row({name, std::llround(time), share(time / what_if.iteration - 1)});
   };
