@@ -35,8 +35,8 @@ struct EstimatedRun {
   struct Rank {
     std::string name;  // printable
     double idle_share = 0;
-    std::uint64_t iterations = 0;  // that were read
-    bool has_all_bubbles = true;   // of its run; else the rest is taken to be like those that were read
+    std::uint64_t iterations = 0;     // that were read
+    bool has_all_bubbles = true;      // of its run; else the rest is taken to be like those that were read
     std::vector<RankEstimate> cases;  // as they were asked for
   };
   std::vector<Rank> ranks;         // those that can be estimated
