@@ -35,6 +35,7 @@ class Feeder final : public TraceSink {
   void header(const TraceHeader& /*header*/, const TraceLine& /*line*/) override {}
   void record(const Record& record, const TraceLine& line) override {
     if (!line.sound()) return;
+    if (record.kind == RecordKind::iteration) ++iterations_;
     for (model::EstimatedRank& rank : ranks_) {
       if (record.kind == RecordKind::bubble) rank.add(record.bubble);
       if (record.kind == RecordKind::iteration) rank.add(record.iteration);
@@ -43,8 +44,10 @@ class Feeder final : public TraceSink {
   void summary(const TraceSummary& /*summary*/, const TraceLine& /*line*/) override {}
 
   const std::deque<model::EstimatedRank>& ranks() const { return ranks_; }
+  std::uint64_t iterations() const { return iterations_; }
 
  private:
+  std::uint64_t iterations_ = 0;
   std::deque<model::EstimatedRank> ranks_;
 };
 
@@ -66,6 +69,10 @@ std::string why_not(const RankSummary& rank) {
   if (!is_measured(rank.header)) return "its bubbles were not measured: " + printable(rank.header.idle_unknown);
   if (rank.totals.iterations == 0) return "no iteration was found, and without one nothing is filled";
   return "";
+}
+
+bool has_all_bubbles(const AddedUpTrace& trace) {
+  return trace.rank->complete && !trace.is_limited;
 }
 
 // "rank 0, 1, 2 and 5 more: text", once for all that share it.
@@ -90,11 +97,10 @@ void add_notes(const AddedUpTrace& trace, Notes& notes) {
   if (rank.totals.filled > Duration{})
     notes.add("fill work ran in this run, and its bubbles are those that it left; observe one for an estimate",
               rank.name);
-  constexpr std::uint64_t few = 20;
-  if (rank.totals.iterations < few)
+  if (rank.totals.iterations < few_iterations)
     notes.add("there are few iterations: nothing is filled in the first ones, and little is known of forecasts",
               rank.name);
-  if (!rank.complete || trace.is_limited)
+  if (!has_all_bubbles(trace))
     notes.add("the trace has only a part of its bubbles; the rest is taken to be like them", rank.name);
 }
 
@@ -122,6 +128,8 @@ EstimatedRun estimate_traces(const std::vector<AddedUpTrace>& traces, const std:
     read_trace(usable[number].path, feeder);
     EstimatedRun::Rank& rank = run.ranks[number];
     rank.name = summary.name;
+    rank.iterations = feeder.iterations();
+    rank.has_all_bubbles = has_all_bubbles(usable[number]);
     const std::optional<PartOfRun> steady = summary.steady();
     rank.idle_share = steady ? steady->idle_share() : summary.idle_share();
     for (std::size_t index = 0; index < cases.size(); ++index)

@@ -4,6 +4,7 @@
 // Used by `weft estimate` and `weft report`.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@
 #include "trace/read/file_totals.h"
 
 namespace weft::cli {
+
+// With fewer there is little to estimate from: nothing is filled in the first ones, and little is known of forecasts.
+inline constexpr std::uint64_t few_iterations = 20;
 
 struct Case {
   std::size_t job = 0;  // index
@@ -31,6 +35,8 @@ struct EstimatedRun {
   struct Rank {
     std::string name;  // printable
     double idle_share = 0;
+    std::uint64_t iterations = 0;     // that were read
+    bool has_all_bubbles = true;      // of its run; else the rest is taken to be like those that were read
     std::vector<RankEstimate> cases;  // as they were asked for
   };
   std::vector<Rank> ranks;         // those that can be estimated

@@ -24,9 +24,21 @@ function add(parent, name, attributes = {}, text = null) {
 }
 const svg = (parent, width, height, label) =>
   add(parent, "svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+// A text of a picture, made narrower where it is wider than that: it would run into what stands beside it.
+function fitted(text, most) {
+  if (text.getComputedTextLength() > most)
+    for (const [key, value] of [["textLength", most], ["lengthAdjust", "spacingAndGlyphs"]])
+      text.setAttribute(key, value);
+  return text;
+}
+// 1, 2 or 5 times a power of ten, not below `rough`.
+function roundStep(rough) {
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return [1, 2, 5, 10].map((times) => times * power).find((each) => each >= rough);
+}
 const missing = (parent, why) => add(parent, "p", { class: "missing" }, `Not shown: ${why}.`);
 
-// A plot's own part of the page: its title, a button for its data, its caption, or why it is not there. nullptr: that.
+// A plot's own part of the page: its title, a button for its data, its caption, or why it is not there. null: that.
 function plot(parent, { title, caption, missing: why, table, notes = [] }, level = "h3") {
   const place = add(parent, "div"), head = add(place, "div", { class: "head" });
   add(head, level, {}, title);
@@ -38,9 +50,12 @@ function plot(parent, { title, caption, missing: why, table, notes = [] }, level
 }
 
 function csvButton(head, table) {
-  const cell = (text) => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const cell = (text) => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  // Spreadsheets take a text that begins so for a formula.
+  const safe = (text) => /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   const plain = (value, column) => value === null ? "" : column[1] === "n" ? `${value}`
-    : column[1] === "ms" ? (value / 1e6).toFixed(6) : shown(value, column);
+    : column[1] === "ms" ? (value / 1e6).toFixed(6)
+    : "wi".includes(column[1]) ? safe(shown(value, column)) : shown(value, column);
   add(head, "button", { type: "button", title: `weft-${table.name}.csv` }, "CSV").onclick = () => {
     const lines = [table.columns.map(([name]) => cell(name)),
       ...table.rows.map((row) => row.map((value, at) => cell(plain(value, table.columns[at]))))];
@@ -80,6 +95,10 @@ function legend(parent, entries) {
   }
 }
 
+// Numbers within words count as numbers: rank 2 comes before rank 10.
+const collator = new Intl.Collator("en", { numeric: true });
+const compared = (one, other) => typeof one === "string" ? collator.compare(one, other) : one - other;
+
 // The head of a column sorts; null comes last. Of many rows the first ones, until somebody wants more.
 function table(parent, { name, columns, rows }, first = 25) {
   const made = add(add(parent, "div", { class: "scroll" }), "table", { id: `table-${name}` });
@@ -100,7 +119,7 @@ function table(parent, { name, columns, rows }, first = 25) {
       for (const other of heads.children) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
       order = [...rows].sort(({ [at]: one }, { [at]: other }) => one === null || other === null
-        ? (one === null) - (other === null) : (one < other ? -1 : one > other ? 1 : 0) * (down ? -1 : 1));
+        ? (one === null) - (other === null) : compared(one, other) * (down ? -1 : 1));
       fill();
     };
   });
@@ -133,7 +152,7 @@ function drawn(parent, draw) {
     if (parent.clientWidth === width) return;
     width = parent.clientWidth;
     place.replaceChildren();
-    draw(place, Math.max(320, width));
+    draw(place, Math.max(260, width));
   };
   addEventListener("resize", again);
   again();

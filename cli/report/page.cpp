@@ -1,4 +1,5 @@
-// The parts put into their places; see the header. page.html, report.css and report.js are embedded at build time.
+// The parts put into their places; see the header. page.html, report.css and the scripts beside them are embedded at
+// build time.
 #include "cli/report/page.h"
 
 namespace weft::cli {

@@ -1,4 +1,5 @@
 // The page from above: sentences, then the sections in their order.
+const since = "since the begin, ms";
 const byId = (id) => document.getElementById(id);
 const draw = {
   headline(place, { table: numbers, causes }) {
@@ -40,14 +41,17 @@ const draw = {
     const beside = add(place, "div", { class: "beside" });
     columns(plot(beside, ratios), ratios);
     const all = data.sections.find(({ id }) => id === "filling").table;
-    const right = plot(beside, { title: "Over the run", missing: few, table: all });
-    if (right) lines(right, all, 1, [[6, "accent"], [7, "collective"]], [8000, "80 %"]);
+    const right = plot(beside, { title: "Within the forecast, over the run", missing: few, table: all });
+    if (!right) return;
+    lines(right, all, since, [["within forecast %", "accent"]], [8000, "80 %"]);
+    lines(plot(beside, { title: "Forecast error, over the run" }), all, since, [["forecast err. %", "collective"]]);
   },
   filling(place, { table: all, is_filled: isFilled, slowdown }) {
     const beside = add(place, "div", { class: "beside" });
-    lines(plot(beside, { title: "Idle and filled" }), all, 1, [[3, "receive"], ...(isFilled ? [[4, "fill"]] : [])]);
+    lines(plot(beside, { title: "Idle and filled, of the time of an iteration" }), all, since,
+      [["idle %", "receive"], ...(isFilled ? [["filled %", "fill"]] : [])]);
     const right = plot(beside, { title: "Slowdown by filling", ...slowdown });
-    if (right) lines(right, slowdown.table, 0, [[1, "bad", [2, 3]]], [slowdown.budget, "budget"]);
+    if (right) lines(right, slowdown.table, since, [["slowdown %", "bad", ["low %", "high %"]]], [slowdown.budget, "budget"]);
   },
   whatif(place, { plots }) {
     const beside = add(place, "div", { class: "beside" });

@@ -1,16 +1,17 @@
 // The idle share of all ranks by cause: numbers where there are few, else one cell for each rank on a canvas.
 function ranks(place, { causes, table: all }) {
-  const uncertain = 7, first = all.columns.length - causes.length;  // columns
-  const shares = [["all causes", 6, "accent"], ...causes.map((cause, at) => [cause, first + at, cause]),
-    ["uncertain", uncertain, "uncertain"]];
+  const number = (head) => all.columns.findIndex(([name]) => name === head);
+  const first = all.columns.length - causes.length;  // column
+  const shares = [["all causes", number("idle %"), "accent"], ...causes.map((cause, at) => [cause, first + at, cause]),
+    ["uncertain", number("uncertain %"), "uncertain"]];
   (all.rows.length <= 32 ? fewRanks : manyRanks)(place, all, shares);
   table(place, all, 16);
 }
 const rankLabel = (row) => (row[3] === null ? "" : `stage ${row[3]} · `) + `rank ${row[0]}`;
 
 function fewRanks(place, all, shares) {
-  drawn(place, (area, width) => {
-    const left = 150, top = 20, high = 24, wide = Math.min(130, (width - left) / shares.length);
+  drawn(add(place, "div", { class: "scroll" }), (area, width) => {
+    const left = 150, top = 20, high = 24, wide = Math.max(84, Math.min(130, (width - left) / shares.length));
     const picture = svg(area, left + wide * shares.length, top + all.rows.length * (high + 2), all.name);
     const most = Math.max(1, ...all.rows.flatMap((row) => shares.map(([, at]) => row[at] ?? 0)));
     shares.forEach(([name], column) =>
@@ -50,7 +51,7 @@ function manyRanks(place, all, shares) {
       found.get(key).cells.push(row);
     });
     canvas.width = Math.max(320, place.clientWidth);
-    const groups = [...found].sort(([one], [other]) => one < other ? -1 : 1).map(([, line]) => line);
+    const groups = [...found].sort(([one], [other]) => compared(one, other)).map(([, line]) => line);
     rows = linesOf(groups, Math.floor((canvas.width - left) / 4));
     size = Math.min(18, (canvas.width - left) / Math.max(...rows.map(({ cells }) => cells.length)));
     high = Math.max(2, Math.min(18, 600 / rows.length));

@@ -7,13 +7,13 @@ function timeline(place, section) {
   legend(place, Object.entries(data.kinds).filter(([kind]) => kind === "busy" || used.has(kind)));
   drawn(place, (area, width) => {
     const top = 22, gap = 5, high = rows.length > 24 ? 18 : rows.length > 8 ? 26 : 36;
-    const left = Math.min(width / 4, 12 + 6.5 * Math.max(...rows.map(([name]) => name.length)));
+    const left = Math.min(width * 0.4, 12 + 6.5 * Math.max(...rows.map(([name]) => name.length)));
     const height = top + rows.length * (high + gap);
     const picture = svg(area, width, height, section.title);
     const x = (time) => left + time / whole * (width - left - 8), y = (row) => top + row * (high + gap);
     axis(picture, x, whole, height);
     const marks = rows.map(([name, begin, end], at) => {
-      add(picture, "text", { x: 0, y: y(at) + high / 2 + 4 }, name);
+      fitted(add(picture, "text", { x: 0, y: y(at) + high / 2 + 4 }, name), left - 6);
       add(picture, "rect", { class: "busy", x: x(begin), y: y(at), width: x(end) - x(begin), height: high, rx: 2,
         fill: colour("busy") });
       return [];
@@ -75,8 +75,7 @@ function timeline(place, section) {
 
 // Ticks of time along the top.
 function axis(picture, x, whole, height) {
-  const rough = whole / 8, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((times) => times * power).find((each) => each >= rough);
+  const step = roundStep(whole / Math.min(8, Math.max(2, Math.floor((x(whole) - x(0)) / 70))));
   const [unit, name] = whole >= 1e10 ? [1e9, "s"] : whole >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
   for (let at = 0; at * step <= whole; ++at) {
     const left = x(at * step);

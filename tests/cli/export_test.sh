@@ -93,9 +93,15 @@ report_page() {
   run "$weft" report
   expect_code 2
   expect_one_line
-  run "$weft" report "$traces" --iteration x
-  expect_code 2
-  expect_one_line
+  for number in x -1 99999999999999999999 1.5 ""; do
+    run "$weft" report "$traces" --iteration="$number"
+    expect_code 2
+    expect_one_line
+  done
+  run "$weft" report "$traces" -o absent.html --iteration 77
+  expect_code 1
+  expect_err "*weft: error: no rank has measured iteration 77: there are 1 to *"
+  [[ ! -e absent.html ]] || fail "no page of another iteration"
   run "$weft" report missing
   expect_code 1
   expect_err "weft: error: missing does not exist: *"
@@ -109,13 +115,21 @@ report_page() {
   run "$weft" report "$traces" -o rank7.7.jsonl
   expect_code 1
   expect_err "weft: error: rank7.7.jsonl cannot be written: it has the name of a trace"
+  echo "my notes" >notes.txt
+  run "$weft" report "$traces" -o notes.txt
+  expect_code 1
+  expect_err "weft: error: notes.txt cannot be written: it is there, and is no page of a report"
+  [[ $(<notes.txt) == "my notes" ]] || fail "the file is as it was"
+  : >empty.html
+  run "$weft" report "$traces" -o empty.html
+  expect_code 0
   # Nothing is left of one that fails, nor taken away by it.
   mkdir full
-  echo old >full/x
+  echo '<!DOCTYPE html> old' >full/x
   run bash -c 'trap "" XFSZ; ulimit -f 1; "$0" report "$1" -o full/x' "$weft" "$traces"
   expect_code 1
   expect_err "*weft: error: full/x cannot be written: File too large"
-  [[ $(ls full) == x && $(<full/x) == old ]] || fail "nothing has changed"
+  [[ $(ls full) == x && $(<full/x) == *" old" ]] || fail "nothing has changed"
   # Damage is taken as weft summary takes it, and said.
   mkdir damaged
   cp "$traces"/rank*.jsonl damaged
@@ -127,6 +141,19 @@ report_page() {
   grep -q "rank1.101.jsonl:[0-9]" damaged.html || fail "the name of the file"
   grep -q "has version 99 of the trace format" damaged.html || fail "a newer version is named"
   grep -q "1 line not readable" damaged.html || fail "a line that cannot be read is named"
+  # Of an observed run it says how much filling would give, but not from a few iterations, nor without bubbles.
+  run "$weft" simulate --observe --stages 2 --iterations 24 --output observed
+  run "$weft" report observed
+  expect_err "*weft: Filling would use about * of the idle time, * of the 48 GPU hours of a day on 2 GPUs (estimated for *"
+  sed -i '$i {"type": "limit", "time": 1000000, "device": 0, "bytes": 1000}' observed/rank*.jsonl
+  run "$weft" report observed
+  expect_err "*(estimated from part of the bubbles for a job of 400 kernels of 25 us and a slowdown budget of 1 %)*"
+  sed -i '/"type": *"bubble"/d' observed/rank*.jsonl
+  run "$weft" report observed
+  expect_err "*It is not known how much filling would give: no bubble of an iteration is in the traces*"
+  run "$weft" simulate --observe --stages 2 --iterations 12 --output brief
+  run "$weft" report brief
+  expect_err "*It is not known how much filling would give: it takes 20 iterations at least, and the traces have *"
   run "$weft" report --help
   [[ $(wc -l <<<"$out") -le 24 && $(wc -L <<<"$out") -le 100 ]] || fail "a screen"
 }

@@ -139,6 +139,10 @@ void RankSeries::take(const SliceRecord& slice) {
 
 void RankSeries::take(const Iteration& record) {
   if (record.dark || record.ended <= record.started) return;
+  if (record.idle_known && record.number > 0) {
+    first_ = first_ == 0 ? record.number : std::min(first_, record.number);
+    last_ = std::max(last_, record.number);
+  }
   KeptIteration* const kept = iteration({segment_, record.number});
   if (kept == nullptr) return;
   kept->started = record.started;

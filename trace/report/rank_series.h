@@ -89,6 +89,9 @@ class RankSeries : public TraceSink {
   void finish();  // after the last line
 
   const std::map<IterationKey, KeptIteration>& iterations() const { return kept_; }
+  // Numbers of those that were measured, also of the ones that are not kept; both 0: none was.
+  std::uint64_t first_iteration() const { return first_; }
+  std::uint64_t last_iteration() const { return last_; }
   const std::map<WaitFor, Waited>& waits() const { return waits_; }
   const Calibration& forecasts() const { return forecasts_; }
   const std::vector<SlowdownPoint>& slowdowns() const { return slowdowns_; }
@@ -116,6 +119,7 @@ class RankSeries : public TraceSink {
   std::optional<TraceProcess> process_;
   std::uint32_t segment_ = 0;
   unsigned exponent_ = 0;
+  std::uint64_t first_ = 0, last_ = 0;
   std::map<IterationKey, KeptIteration> kept_;
   std::map<WaitFor, Waited> waits_;
   std::map<SlotKey, SlotFill> slots_;

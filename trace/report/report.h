@@ -21,7 +21,8 @@ namespace weft::report {
 struct FillEstimate {
   std::string missing;  // why there is none; "": there is one
   std::string job, budget;
-  std::size_t ranks = 0;  // that it was made of
+  std::size_t ranks = 0;        // that it was made of
+  bool has_all_bubbles = true;  // of these
   double conversion = 0;
   double hours_per_day = 0;  // of GPU time, on all ranks of the run
   double most_delay = 0;     // of one rank: the most by which slices would have delayed the training, as a share

@@ -24,6 +24,9 @@ ordered_json what_if_section(const Report& report);
 // The causes of idle time that any rank has, in the order of the detector's list.
 std::vector<std::string> causes_of(const RunSummary& run);
 
+// " Of bubbles and iterations the traces hold only the first part of the run."; "": they hold all.
+std::string first_part_text(const ReportedRun& run);
+
 // "; 3 ranks are not shown"; "": none are left out.
 std::string left_out_text(std::size_t count, const char* text);
 

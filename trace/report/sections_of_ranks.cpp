@@ -39,6 +39,7 @@ ordered_json rank_row(const ReportedRun& run, std::size_t trace, const std::vect
   const PartOfRun part = shown_part(rank);
   const TraceSummary& totals = rank.totals;
   const bool measured = is_measured(rank.header);
+  const bool has_causes = measured && !(rank.complete && run.traces[trace].is_limited);  // of all of its window
   const bool fills = rank.header.mode != "observe" || totals.filled > Duration{};
   const bool compared = totals.slowdown && totals.slowdown->control != 0;
   ordered_json row{rank.name + (rank.unsure ? "?" : ""),
@@ -56,7 +57,7 @@ ordered_json rank_row(const ReportedRun& run, std::size_t trace, const std::vect
   for (const std::string& cause : causes) {
     const auto idle = rank.idle_by_cause.find(cause);
     const Duration time = idle == rank.idle_by_cause.end() ? Duration{} : idle->second;
-    row.push_back(measured ? share_of(time, rank.whole().window) : nullptr);
+    row.push_back(has_causes ? share_of(time, rank.whole().window) : nullptr);
   }
   return row;
 }
@@ -68,6 +69,10 @@ std::vector<std::string> causes_of(const RunSummary& run) {
   for (const char* cause : cause_names)
     if (run.total.idle_by_cause.contains(cause)) causes.emplace_back(cause);
   return causes;
+}
+
+std::string first_part_text(const ReportedRun& run) {
+  return run.has_first_part_only() ? " Of bubbles and iterations the traces hold only the first part of the run." : "";
 }
 
 std::string left_out_text(std::size_t count, const char* text) {
@@ -95,8 +100,10 @@ ordered_json headline_section(const Report& report) {
   numbers.row(
       {"idle", percent(measured, part.idle_share()), total.steady() ? "of the time after start-up" : "of the time"});
   numbers.row({"uncertain", percent(measured, part.uncertain_share()), "of the time: nobody could tell"});
-  numbers.row(
-      {"filled", report.gain.is_filled ? percent(measured, report.gain.conversion) : "nothing", "of the idle time"});
+  if (report.gain.is_filled)
+    numbers.row({"filled", percent(measured, report.gain.conversion), "of the idle time"});
+  else
+    numbers.row({"filled", "nothing", "in this run"});
   add_slowdown(numbers, total.totals.slowdown);
   numbers.row(
       {"iteration",
@@ -111,7 +118,10 @@ ordered_json headline_section(const Report& report) {
        "left a trace here"});
   ordered_json section{{"id", "headline"}, {"title", "The run"}, {"table", std::move(numbers).json()}};
   if (DataTable causes = causes_table(total, causes_of(run.summary())); causes.size() > 0)
-    section["causes"] = {{"title", "Idle time by cause (whole run)"}, {"table", std::move(causes).json()}};
+    section["causes"] = {
+        {"title", run.has_first_part_only() ? "Idle time by cause (first part of the run, which the traces hold)"
+                                            : "Idle time by cause (whole run)"},
+        {"table", std::move(causes).json()}};
   return section;
 }
 
@@ -160,7 +170,7 @@ ordered_json ranks_section(const Report& report) {
   for (const char* head : {"rank", "host"}) table.column(head, format::words);
   for (const char* head : {"GPU", "stage", "iterations"}) table.column(head, format::number);
   table.column("median ms/it", format::time);
-  for (const char* head : {"idle %", "uncertain %", "conversion %", "forecast err. %"})
+  for (const char* head : {"idle %", "uncertain %", "filled, % of idle", "forecast err. %"})
     table.column(head, format::percent);
   table.column("dropped", format::number).column("slowdown %", format::signed_percent);
   for (const std::string& cause : causes) table.column(cause + " %", format::percent);
@@ -170,6 +180,7 @@ ordered_json ranks_section(const Report& report) {
       {"title", "Idle time of all ranks, by cause"},
       {"caption", std::string("How much of its time each rank waits") +
                       (run.summary().total.steady() ? ", after start-up; the single causes are of the whole run" : "") +
+                      (run.has_first_part_only() ? ", and not known where a trace holds only its first part" : "") +
                       ". A rank that waits less than those beside it is slower than they are, or has more to do."},
       {"causes", causes},
       {"table", std::move(table).json()}};

@@ -81,12 +81,21 @@ std::string spoken(Duration time) {
                                         : formatted("%.1f s", milliseconds(time) / 1e3);
 }
 
-std::string waiting_of_all(const Waits& waits) {
+// "": the traces hold all of it.
+std::string of_all_idle_time(const ReportedRun& run) {
+  if (!run.has_first_part_only()) return "";
+  if (!run.summary().total.complete) return ": the traces hold only the first part of the run";
+  return ", of the " + spoken(run.summary().total.totals.idle) +
+         " of the whole run: the traces hold only its first part";
+}
+
+std::string waiting_of_all(const Report& report) {
+  const Waits& waits = report.waits;
   std::string text = "All ranks together wait " + spoken(waits.peers) + " for a peer, " + spoken(waits.collectives) +
                      " in collectives, " + spoken(waits.others) + " for neither";
   if (waits.unknown > Duration{})
     text += "; of the first " + spoken(waits.unknown) + " for one that cannot be told, or that left no trace";
-  return text + ".";
+  return text + of_all_idle_time(*report.run) + ".";
 }
 
 // A frame of Python that came with no package and not with Python itself: the training's own, as a rule.
@@ -122,7 +131,7 @@ ordered_json waits_section(const Report& report) {
       {"caption",
        "Delay moves on from rank to rank, so who is waited for longest need not be the one that is late. It "
        "starts where the work is longest: the others wait for that stage, directly or through others. " +
-           waiting_of_all(waits)},
+           waiting_of_all(report)},
       {"frontier", frontier_plot(report.frontier)}};
   const bool by_rank = report.run->traces.size() <= most_ranks;
   if (waits.of_ranks.empty())
@@ -170,9 +179,11 @@ ordered_json slots_section(const Report& report) {
     if (have_sites) row.push_back(called_by(slot.call_site));
     table.row(std::move(row));
   }
-  section["caption"] = formatted("The %zu with the most idle time, of all ranks and of the whole run", table.size()) +
-                       left_out_text(report.slots_left_out, "more are not shown") +
-                       ". The head of a column sorts by it.";
+  section["caption"] =
+      formatted("The %zu with the most idle time, of all ranks", table.size()) +
+      (report.run->has_first_part_only() ? ": " + spoken(report.idle_of_slots) + of_all_idle_time(*report.run)
+                                         : " and of the whole run") +
+      left_out_text(report.slots_left_out, "more are not shown") + ". The head of a column sorts by it.";
   std::string unfilled;
   for (std::size_t reason = 0; reason < unfilled_reasons; ++reason)
     if (const std::uint64_t bubbles = report.run->summary().total.totals.unfilled[reason]; bubbles > 0)

@@ -13,11 +13,12 @@ DataTable series_table(const Report& report) {
   DataTable table("iterations");
   table.column("iteration", format::number).column("since the begin, ms", format::time);
   table.column("length, ms", format::time).column("idle %", format::percent);
-  table.column("filled, % of idle", format::percent).column("without fill, to compare", format::number);
+  table.column("filled %", format::percent).column("filled, % of idle", format::percent);
+  table.column("without fill, to compare", format::number);
   table.column("within forecast %", format::percent).column("forecast err. %", format::percent);
   for (const SeriesPoint& point : report.series)
     table.row({point.key.number, point.since_begin.count(), point.length.count(), share_of(point.idle, point.time),
-               share_of(point.filled, point.idle), point.left_out ? 1 : 0,
+               share_of(point.filled, point.time), share_of(point.filled, point.idle), point.left_out ? 1 : 0,
                share_of(static_cast<double>(point.within), static_cast<double>(point.forecasts)),
                share_of(point.forecast_error, point.forecast_length)});
   return table;
@@ -29,7 +30,7 @@ std::string calibration_caption(const Calibration& forecasts) {
   };
   std::string text = formatted("Of %llu bubbles %.1f %% ended within their forecast (80 %% should), ",
                                number(forecasts.count()), of(forecasts.within)) +
-                     formatted("%.1f %% before it and %.1f %% behind it. ", of(forecasts.below), of(forecasts.above));
+                     formatted("%.1f %% earlier and %.1f %% later. ", of(forecasts.below), of(forecasts.above));
   return text + formatted("The medians of the forecasts were off by %.1f %% of the time that bubbles took.",
                           100 * static_cast<double>(forecasts.error.count()) /
                               static_cast<double>(std::max(forecasts.length, Duration(1)).count()));
@@ -39,7 +40,7 @@ ordered_json slowdown_plot(const Report& report) {
   if (!report.slowest_by_fill)
     return {{"missing", report.gain.is_filled
                             ? "the price of filling is not known: too few iterations without fill to compare with"
-                            : "the price of filling: nothing was filled in this run"}};
+                            : "nothing was filled in this run"}};
   const ReportedTrace& trace = report.run->traces[*report.slowest_by_fill];
   DataTable table("slowdown");
   table.column("since the begin, ms", format::time);
@@ -62,7 +63,7 @@ ordered_json theory_plot(const WhatIf& what_if) {
     return plot;
   }
   DataTable table("theory");
-  table.column("microbatches", format::number).column("chunks of a rank", format::number);
+  table.column("microbatches", format::number).column("chunks on each rank", format::number);
   table.column("idle % by theory", format::percent).column("measured %", format::percent);
   for (std::size_t at = 0; at < what_if.shapes.size(); ++at) {
     const OtherShape& shape = what_if.shapes[at];
@@ -92,7 +93,7 @@ ordered_json stages_plot(const Report& report) {
   DataTable table("stages");
   table.column("if", format::words)
       .column("iteration, ms", format::time)
-      .column("change against theory %", format::signed_percent);
+      .column("against theory %", format::signed_percent);
   const auto add = [&](const char* name, double time) {
     table.row({name, std::llround(time), share(time / what_if.iteration - 1)});
   };
@@ -112,20 +113,23 @@ ordered_json gain_plot(const Report& report) {
   const FillEstimate& estimate = report.estimate;
   DataTable table("fill-work");
   table.column("of all ranks", format::words).column("% of the idle time", format::percent);
-  table.column("GPU hours in a day", format::number);
+  table.column("GPU hours in a day", format::number).column("of", format::number);
+  const std::size_t of = 24 * report.gain.ranks;
+  const auto hours = [](double exact) { return std::round(10 * exact) / 10; };
   if (report.gain.is_filled) {
-    table.row({"as it was filled", share(report.gain.conversion), std::round(10 * report.gain.hours_per_day) / 10});
+    table.row({"as it was filled", share(report.gain.conversion), hours(report.gain.hours_per_day), of});
     plot["caption"] = "Fill work that this run got, for a day that is like it.";
   } else if (!estimate.missing.empty()) {
     plot["missing"] = "an estimate of filling: " + estimate.missing;
     return plot;
   } else {
-    table.row(
-        {"estimated for " + estimate.job, share(estimate.conversion), std::round(10 * estimate.hours_per_day) / 10});
-    plot["caption"] = formatted(
-        "Made from the bubbles of %zu ranks by the planner of a real run, with a slowdown budget "
-        "of %s; at most %.2f %% would be lost to late slices. weft estimate takes other jobs.",
-        estimate.ranks, estimate.budget.c_str(), 100 * estimate.most_delay);
+    table.row({"estimated for " + estimate.job, share(estimate.conversion), hours(estimate.hours_per_day), of});
+    plot["caption"] =
+        formatted("Made from %s bubbles of %zu ranks by the rules of a real run, with a slowdown budget of ",
+                  estimate.has_all_bubbles ? "the" : "part of the", estimate.ranks) +
+        estimate.budget +
+        formatted("; at most %.2f %% would be lost to late slices. weft estimate takes other jobs.",
+                  100 * estimate.most_delay);
     plot["notes"] = estimate.notes;
   }
   plot["table"] = std::move(table).json();
@@ -141,7 +145,7 @@ ordered_json forecasts_section(const Report& report) {
     section["missing"] = "no bubble had a forecast";
     return section;
   }
-  section["caption"] = calibration_caption(forecasts);
+  section["caption"] = calibration_caption(forecasts) + first_part_text(*report.run);
   DataTable table("forecasts");
   table.column("real length over forecast", format::words).column("bubbles", format::number);
   const auto edge = [](std::size_t bin) {
@@ -164,8 +168,11 @@ ordered_json filling_section(const Report& report) {
     return section;
   }
   section["caption"] =
-      "How much of each iteration is idle and how much of that is filled (iterations without fill are there to compare "
-      "with), and by how much longer iterations became, as it was known at that time, with its 95 % interval.";
+      std::string(
+          "How much of each iteration is idle and how much of that is filled (iterations without fill are there to "
+          "compare "
+          "with), and by how much longer iterations became, as it was known at that time, with its 95 % interval.") +
+      first_part_text(*report.run);
   section["is_filled"] = report.gain.is_filled;
   section["table"] = series_table(report).json();
   section["slowdown"] = slowdown_plot(report);

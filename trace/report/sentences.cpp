@@ -119,18 +119,22 @@ std::string price_of(const RankSummary& total) {
          formatted("%+.2f %%, budget %.3g %%)", 100 * slowdown->high, 100 * slowdown->budget);
 }
 
+// "23.4 of the 96 GPU hours of a day"
+std::string hours_text(double hours, std::size_t ranks) {
+  return formatted("%.1f of the %zu GPU hours of a day on %zu GPU", hours, 24 * ranks, ranks) + (ranks == 1 ? "" : "s");
+}
+
 std::string fill_sentence(const Report& report) {
   const FillGain& gain = report.gain;
   if (gain.is_filled)
-    return formatted("Filling uses %.1f %% of the idle time, %.1f GPU hours in a day on %zu GPUs",
-                     100 * gain.conversion, gain.hours_per_day, gain.ranks) +
-           price_of(report.run->summary().total) + ".";
+    return formatted("Filling uses %.1f %% of the idle time, ", 100 * gain.conversion) +
+           hours_text(gain.hours_per_day, gain.ranks) + price_of(report.run->summary().total) + ".";
   const FillEstimate& estimate = report.estimate;
   if (!estimate.missing.empty()) return "It is not known how much filling would give: " + estimate.missing + ".";
-  return formatted("Filling would use about %.0f %% of the idle time, %.1f GPU hours in a day",
-                   100 * estimate.conversion, estimate.hours_per_day) +
-         formatted(" on %zu GPUs", gain.ranks) + " (estimated for " + estimate.job + " with a slowdown budget of " +
-         estimate.budget + ").";
+  return formatted("Filling would use about %.0f %% of the idle time, ", 100 * estimate.conversion) +
+         hours_text(estimate.hours_per_day, gain.ranks) + " (estimated" +
+         (estimate.has_all_bubbles ? "" : " from part of the bubbles") + " for a job of " + estimate.job +
+         " and a slowdown budget of " + estimate.budget + ").";
 }
 
 }  // namespace

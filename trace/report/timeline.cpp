@@ -66,6 +66,18 @@ std::optional<IterationKey> numbered_iteration(const ReportedRun& run, std::uint
   return first;
 }
 
+// ": there are 1 to 38"; "": there is none.
+std::string those_there(const ReportedRun& run) {
+  std::uint64_t first = 0, last = 0;
+  for (std::size_t trace = 0; trace < run.traces.size(); ++trace) {
+    const RankSeries& series = run.traces[trace].series;
+    if (!run.counts(trace) || series.last_iteration() == 0) continue;
+    first = first == 0 ? series.first_iteration() : std::min(first, series.first_iteration());
+    last = std::max(last, series.last_iteration());
+  }
+  return last == 0 ? "" : ": there are " + std::to_string(first) + " to " + std::to_string(last);
+}
+
 }  // namespace
 
 std::optional<IterationKey> median_iteration(const ReportedRun& run) {
@@ -92,7 +104,7 @@ Timeline find_timeline(const ReportedRun& run, std::optional<std::uint64_t> numb
   for (std::size_t trace = 0; chosen && trace < run.traces.size(); ++trace)
     if (run.counts(trace) && measured_iteration(run, trace, *chosen) != nullptr) traces.push_back(trace);
   if (traces.empty()) {
-    timeline.missing = number ? "no rank has measured iteration " + std::to_string(*number)
+    timeline.missing = number ? "no rank has measured iteration " + std::to_string(*number) + those_there(run)
                               : "no iteration was found whose bubbles were measured";
     return timeline;
   }

@@ -26,13 +26,15 @@ class StageWork {
     }
   }
 
-  UnitOfWork unit(const std::string& name) const {
+  // Once: of thousands of ranks there is no room for all of it twice.
+  UnitOfWork take(const std::string& name) {
     UnitOfWork unit{name, {}};
     for (const auto& [key, leader] : leaders_) {
       const bool is_sure = leader.ranks > 1 && leader.least >= leader.others_most;
       unit.work[key] = {leader.least, std::max(leader.most, leader.others_most), leader.ranks,
                         is_sure ? leader.rank : ""};
     }
+    leaders_.clear();
     return unit;
   }
 
@@ -92,8 +94,8 @@ Frontier find_frontier(const ReportedRun& run) {
     return frontier;
   }
   std::vector<UnitOfWork> units;
-  for (const auto& [number, own] : work)
-    units.push_back(own.unit(stages ? "stage " + std::to_string(number)
+  for (auto& [number, own] : work)
+    units.push_back(own.take(stages ? "stage " + std::to_string(number)
                                     : "rank " + run.rank(static_cast<std::size_t>(number)).name));
   return find_frontier(units, lengths, ranks);
 }

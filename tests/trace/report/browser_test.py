@@ -2,7 +2,7 @@
 """A report in a real browser: browser_test.py WEFT TRACES [PICTURES]
 
 No error and no request; tables have the numbers of `weft summary --json`; as many shapes as the data has; CSV buttons,
-keys, sorting, light and dark work. With a folder for PICTURES it writes what the page looks like. Skipped (77) without
+keys, sorting, light and dark, narrow screens work. With a folder for PICTURES it writes what the page looks like. Skipped (77) without
 chromium."""
 import json
 import pathlib
@@ -87,15 +87,17 @@ def check_shapes(page):
 
 def check_csv(page, sections, folder):
     page.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
-    page.value_of("document.querySelector('#ranks .head button').click()")
+    page.value_of("""data.sections.find(({ id }) => id === "ranks").table.rows[0][1] = "=1+1\\r";
+        document.querySelector('#ranks .head button').click()""")
     for _ in range(100):
         files = list(folder.glob("*.csv"))
         if files:
             break
         time.sleep(0.1)
-    lines = files[0].read_text().splitlines()
+    lines = files[0].read_bytes().decode().removesuffix("\n").split("\n")
     table = sections["ranks"]["table"]
     assert files[0].name == "weft-ranks.csv" and len(lines) == 1 + len(table["rows"]), lines[:2]
+    assert lines[1].split(",")[1] == '"\'=1+1\r"', lines[1]  # no formula, and quoted
     assert lines[0].split(",")[:3] == ["rank", "host", "GPU"], lines[0]
     buttons = texts(page, "button")
     assert buttons.count("CSV") >= 8, buttons
@@ -121,6 +123,17 @@ def check_controls(page):
     assert page.value_of(ground) != before
     page.value_of("document.getElementById('theme').click()")
     assert page.value_of(ground) == before
+
+
+def check_widths(page):
+    for width in (360, WIDTH):
+        page.call("Emulation.setDeviceMetricsOverride", width=width, height=1000, deviceScaleFactor=1, mobile=False)
+        time.sleep(0.3)
+        assert page.value_of("document.documentElement.scrollWidth <= innerWidth"), width
+        clipped = page.value_of("""[...document.querySelectorAll("svg text")].filter((text) => {
+            const own = text.getBoundingClientRect(), all = text.ownerSVGElement.getBoundingClientRect();
+            return own.right > all.right + 2 || own.left < all.left - 2; }).map((text) => text.textContent)""")
+        assert not clipped, (width, clipped)
 
 
 def take_pictures(page, folder):
@@ -160,6 +173,8 @@ def main():
         check_slots(page, summary)
         check_csv(page, sections, folder)
         check_controls(page)
+        assert page.value_of("['rank 10', 'rank 9', 'rank 2'].sort(compared)") == ["rank 2", "rank 9", "rank 10"]
+        check_widths(page)
         asked = [event["params"]["request"]["url"] for event in page.events
                  if event["method"] == "Network.requestWillBeSent"]
         foreign = [url for url in asked if not url.startswith(("file://", "data:,", "blob:"))]

@@ -163,7 +163,7 @@ TEST(Report, WaitsNameTheRankThatWasWaitedFor) {
 TEST(Report, AnIterationThatIsNotThereIsNamed) {
   const test::WrittenRun run;
   const json timeline = section(data_of(run.traces.path(), 77), "timeline");
-  EXPECT_EQ(timeline["missing"], "no rank has measured iteration 77");
+  EXPECT_EQ(timeline["missing"], "no rank has measured iteration 77: there are 1 to 1");
 }
 
 TEST(Report, UnmeasuredAndMissingThingsAreSaidAndNotGuessed) {
@@ -233,6 +233,30 @@ TEST(Report, CallSitesHaveTheInnermostFramesAndThoseOfTheTrainingAndNoFolders) {
       << data;
   for (const char* const folder : {"somebody", "site-packages", "a.so"})
     EXPECT_EQ(data.find(folder), std::string::npos);
+}
+
+// Its summary knows of 800 us of idle time, its records of 400.
+TEST(Report, SaysWhatIsOfTheFirstPartOfTheRunOnly) {
+  test::WrittenRun run;
+  std::string limited = test::header_line(1, 2) + test::communicator_line(1) +
+                        test::group_line(1, "receive", 0, 1, 1050, 1450) + test::bubble_line(1, 1060, 1460) +
+                        test::iteration_line(1, 1000, 2000, 400) + test::limit_line(2000) +
+                        test::summary_line(1000, 3000);
+  limited.replace(limited.rfind("\"idle\": 0"), 9, "\"idle\": 800000");
+  run.write(1, limited);
+  const json data = data_of(run.traces.path());
+  EXPECT_NE(
+      data["sentences"][0].get<std::string>().find("; over the first part of the run, which the traces hold, 100 %"),
+      std::string::npos)
+      << data["sentences"][0];
+  const std::string part = ", of the 0.8 ms of the whole run: the traces hold only its first part";
+  EXPECT_NE(section(data, "waits").dump().find("for neither" + part), std::string::npos) << section(data, "waits");
+  EXPECT_NE(section(data, "slots").dump().find("of all ranks: 0.4 ms" + part), std::string::npos);
+  EXPECT_NE(section(data, "headline")["causes"]["title"].get<std::string>().find("first part"), std::string::npos);
+  const json ranks = section(data, "ranks")["table"];
+  EXPECT_EQ(ranks["columns"].back()[0], "receive %");
+  EXPECT_FALSE(ranks["rows"][0].back().is_null());
+  EXPECT_TRUE(ranks["rows"][1].back().is_null());  // a share of 2000 us, of which the trace has 1000
 }
 
 TEST(Report, NamesFromTracesCannotEndTheScriptElement) {
