@@ -9,7 +9,7 @@ import sys
 
 PURE = ("detector", "runner/policy")
 ALLOWED = {
-    "algorithm", "array", "bit", "charconv", "chrono", "cmath", "concepts", "cstddef", "cstdint", "cstring", "deque",
+    "algorithm", "array", "bit", "charconv", "chrono", "cmath", "compare", "concepts", "cstddef", "cstdint", "cstring", "deque",
     "functional", "initializer_list", "iterator", "limits", "map", "memory", "numbers", "numeric", "optional", "queue", "set",
     "span", "stdexcept", "string", "string_view", "tuple", "type_traits", "unordered_map", "utility", "variant", "vector",
 }
