@@ -279,7 +279,7 @@ void offer_nvtx(SetVariables& set) {
   if (other != nullptr && *other != '\0')
     warn(std::string(name) + " is set, so another tool has NVTX: call sites have no ranges");
   else
-    set.emplace_back(name, preloadable_library());
+    set.emplace_back(name, (library_directory() / "libweft-nvtx.so").string());
 }
 
 // The additions to the environment of the command. A variable that is set to nothing counts as not set.

@@ -64,7 +64,7 @@ std::string StackReader::find_python() {
   const char* (*version)() = nullptr;
   const std::string text = find(RTLD_DEFAULT, "Py_GetVersion", version) ? version() : "";
   return "Python " + text.substr(0, text.find(' ')) +
-         " does not let its frames be read without the GIL (3.7 to 3.12 and 3.15 do): call sites have no Python frames";
+         " does not let its frames be read without the GIL (3.7, 3.8, 3.11, 3.12 and 3.15 do): call sites have no Python frames";
 }
 
 bool StackReader::read(CallStack& stack) const noexcept {

@@ -1,6 +1,6 @@
-// InitializeInjectionNvtx2(): NVTX's way to a tool. Each copy of NVTX in the process (PyTorch's, NCCL's, the program's)
-// calls it once, at its first call, where NVTX_INJECTION64_PATH names this library; `weft run --nvtx` sets that. No
-// hook, because it stands in front of nothing. From then on ranges that a thread pushes and pops are known
+// weft_nvtx_v1(): NVTX's way to Weft, through libweft-nvtx.so (nvtx_tool.c). Each copy of NVTX in the process
+// (PyTorch's, NCCL's, the program's) calls it once, at its first call, where `weft run --nvtx` has named that library.
+// No hook, because it stands in front of nothing. From then on ranges that a thread pushes and pops are known
 // (main_job/ranges.h). Any thread, at any time; no lock, no allocation.
 //
 // The few declarations of NVTX 3 that are needed are our own: they are an ABI that does not change.
@@ -76,8 +76,7 @@ void put(FunctionTable table, unsigned size, unsigned place, Callback callback) 
 }  // namespace
 
 // 1: this tool takes part. Else NVTX goes on without one.
-extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(
-    const void* (*table_of)(std::uint32_t)) noexcept {
+extern "C" [[gnu::visibility("default")]] int weft_nvtx_v1(const void* (*table_of)(std::uint32_t)) noexcept {
   if (switched_off() || table_of == nullptr) return 0;
   const auto* const callbacks = static_cast<const Callbacks*>(table_of(table_of_callbacks));
   FunctionTable table = nullptr;

@@ -28,7 +28,7 @@ readelf --wide --sections "$library" | grep -Eq '\.(init|fini|ctors|dtors)(_arra
 
 # "NAME@VERSION": a version that is not the default one, so that linked references find it and dlsym does not. It has to be
 # the library's first. References to dlsym have libc's version, and find a name without one; so does dlsym itself.
-wanted=$( (echo dlsym; echo weft_say_v1; echo InitializeInjectionNvtx2; sed -n 's/^HOOK([a-z]*, \([A-Za-z0-9_]*\),.*/\1@WEFT/p' "$hooks") | sort)
+wanted=$( (echo dlsym; echo weft_say_v1; echo weft_nvtx_v1; sed -n 's/^HOOK([a-z]*, \([A-Za-z0-9_]*\),.*/\1@WEFT/p' "$hooks") | sort)
 exported=$(nm --dynamic --defined-only "$library" | awk '$2 != "A" { print $3 }' | sort)
 [[ -n $exported && $exported == "$wanted" ]] || fail "exports differ from the list:
 $(diff <(echo "$wanted") <(echo "$exported"))"
