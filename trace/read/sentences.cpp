@@ -24,10 +24,6 @@ std::string counted(std::uint64_t count, const char* one, const char* more) {
   return formatted("%llu ", number(count)) + (count == 1 ? one : more);
 }
 
-PartOfRun shown_part(const RankSummary& rank) {
-  return rank.steady().value_or(rank.whole());
-}
-
 std::string iteration_sentence(const RunSummary& run) {
   const TraceSummary& total = run.total.totals;
   if (total.iterations == 0) return "How long an iteration takes is unknown: none was found.";
@@ -73,7 +69,7 @@ bool counts(const RankSummary& rank) {
 }
 
 std::string idle_sentence(const RunSummary& run) {
-  const PartOfRun shown = shown_part(run.total);
+  const PartOfRun shown = run.total.shown();
   if (!is_measured(run.total.header))
     return "How idle the GPUs are is unknown: " + printable(run.total.header.idle_unknown) + ".";
   if (shown.window <= Duration{}) return "How idle the GPUs are is unknown: the traces span no time.";
@@ -91,7 +87,7 @@ struct Member {
   std::vector<const RankSummary*> ranks;
   PartOfRun sum;
   void add(const RankSummary& rank) {
-    const PartOfRun part = shown_part(rank);
+    const PartOfRun part = rank.shown();
     ranks.push_back(&rank);
     add_to(sum.window, part.window);
     add_to(sum.idle, part.idle);
@@ -245,7 +241,7 @@ std::string stage_sentence(const RunSummary& run) {
   const std::string unknown = "Which stage makes the others wait is unknown: ";
   Ranks ranks, left_out;
   for (const RankSummary& rank : run.ranks)
-    (counts(rank) && shown_part(rank).window > Duration{} ? ranks : left_out).push_back(&rank);
+    (counts(rank) && rank.shown().window > Duration{} ? ranks : left_out).push_back(&rank);
   if (ranks.empty()) return unknown + "idle time was not measured.";
   const std::optional<Members> stages = stages_of(ranks);
   if (!stages) return unknown + why_no_stages(run, ranks, left_out) + least_idle_rank(ranks) + ".";
@@ -296,7 +292,7 @@ std::string filling_sentence(const RunSummary& run) {
   const std::string refused = refusals(run);
   if (!refused.empty() && total.filled <= Duration{} && total.fill_units == 0)
     return "Nothing was filled: " + refused + ".";
-  const PartOfRun shown = shown_part(run.total);
+  const PartOfRun shown = run.total.shown();
   const std::string units =
       counted(total.fill_units, "unit", "units") + formatted(", %llu of them wrong", number(total.fill_units_wrong)) +
       (total.filling_stopped ? "; filling was stopped on a rank" : "") + (refused.empty() ? "" : "; " + refused);

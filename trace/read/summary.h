@@ -92,6 +92,8 @@ struct RankSummary {
   // From where its first iteration began, of several segments the sum. Nothing: there was no iteration, or the trace
   // does not tell its start-up.
   std::optional<PartOfRun> steady() const;
+  // The part that people are shown: the steady one, where it is known.
+  PartOfRun shown() const { return steady().value_or(whole()); }
 
   double idle_share() const { return whole().idle_share(); }
   double uncertain_share() const { return whole().uncertain_share(); }

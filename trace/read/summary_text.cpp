@@ -39,7 +39,7 @@ std::string row(std::size_t width, const std::string& name, const RankSummary& r
   const TraceSummary& totals = rank.totals;
   const bool fills = rank.header.mode != "observe" || totals.filled > Duration{};
   const bool compared = totals.slowdown && totals.slowdown->control != 0;
-  const PartOfRun shown = rank.steady().value_or(rank.whole());
+  const PartOfRun shown = rank.shown();
   const bool measured = is_measured(rank.header) && shown.window > Duration{};
   return std::string(width - std::min(width, name.size()), ' ') + name +
          formatted(" %10llu %13s %8s %11s %12s %10s %7llu %7llu %9s %15s %11s\n", number(totals.iterations),
@@ -65,7 +65,7 @@ std::string startup_line(const RankSummary& total) {
 }
 
 std::string left_out_line(const RankSummary& total) {
-  const PartOfRun shown = total.steady().value_or(total.whole());
+  const PartOfRun shown = total.shown();
   if (shown.idle_left_out <= Duration{} || !is_measured(total.header)) return "";
   const double left_out = milliseconds(shown.idle_left_out) / milliseconds(shown.idle);
   return formatted("iterations without fill, for comparison, have %.1f %% of the idle time; of the rest ",

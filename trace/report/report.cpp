@@ -7,7 +7,6 @@
 #include "trace/names/slot_names.h"
 #include "trace/names/slot_places.h"
 #include "trace/read/printable.h"
-#include "trace/report/shown_numbers.h"
 #include "trace/totals.h"
 
 namespace weft::report {
@@ -20,13 +19,13 @@ FillGain gain_of(const ReportedRun& run) {
   Duration filled{};
   for (std::size_t trace = 0; trace < run.traces.size(); ++trace) {
     if (!run.counts(trace)) continue;
-    const PartOfRun part = shown_part(run.rank(trace));
+    const PartOfRun part = run.rank(trace).shown();
     ++gain.ranks;
     add_to(filled, part.filled);
     gain.hours_per_day += 24 * part.idle_share() * part.conversion();
   }
   gain.is_filled = filled > Duration{};
-  gain.conversion = shown_part(run.summary().total).conversion();
+  gain.conversion = run.summary().total.shown().conversion();
   return gain;
 }
 

@@ -36,7 +36,7 @@ DataTable causes_table(const RankSummary& total, const std::vector<std::string>&
 
 ordered_json rank_row(const ReportedRun& run, std::size_t trace, const std::vector<std::string>& causes) {
   const RankSummary& rank = run.rank(trace);
-  const PartOfRun part = shown_part(rank);
+  const PartOfRun part = rank.shown();
   const TraceSummary& totals = rank.totals;
   const bool measured = is_measured(rank.header);
   const bool has_causes = measured && !(rank.complete && run.traces[trace].is_limited);  // of all of its window
@@ -87,7 +87,7 @@ std::string label_of(const ReportedRun& run, std::size_t trace) {
 ordered_json headline_section(const Report& report) {
   const ReportedRun& run = *report.run;
   const RankSummary& total = run.summary().total;
-  const PartOfRun part = shown_part(total);
+  const PartOfRun part = total.shown();
   const bool measured = is_measured(total.header);
   std::int64_t expected = 0;
   std::set<std::int64_t> ranks;

@@ -49,7 +49,7 @@ std::string idle_sentence(const Report& report) {
   const RankSummary& total = run.summary().total;
   if (!is_measured(total.header)) return "How long the GPUs wait is not known: bubbles were not measured.";
   if (total.window <= Duration{}) return "How long the GPUs wait is not known: the traces have no measured time.";
-  const PartOfRun part = shown_part(total);
+  const PartOfRun part = total.shown();
   std::string text = formatted("The GPUs wait for %.1f %% of the time", 100 * part.idle_share()) +
                      (total.steady() ? " after start-up" : " of the whole run");
   const std::size_t ranks = run.traces.size() + missing_ranks(run.summary());

@@ -14,9 +14,4 @@ inline double milliseconds(Duration time) {
   return milliseconds(static_cast<double>(time.count()));
 }
 
-// As in the rows of `weft summary`: the steady part of the run, where it is known.
-inline PartOfRun shown_part(const RankSummary& rank) {
-  return rank.steady().value_or(rank.whole());
-}
-
 }  // namespace weft::report

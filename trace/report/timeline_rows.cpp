@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "trace/report/reported_run.h"
-#include "trace/report/shown_numbers.h"
 
 namespace weft::report {
 namespace {
 
 double idle_share(const ReportedRun& run, std::size_t trace) {
-  return shown_part(run.rank(trace)).idle_share();
+  return run.rank(trace).shown().idle_share();
 }
 
 // Of the ranks of one stage: the one in the middle, and the one that waits most if that is another one.

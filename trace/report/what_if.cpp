@@ -10,7 +10,6 @@
 #include "trace/names/slot_places.h"
 #include "trace/report/frontier.h"
 #include "trace/report/reported_run.h"
-#include "trace/report/shown_numbers.h"
 #include "trace/totals.h"
 
 namespace weft::report {
@@ -41,7 +40,7 @@ Shapes shapes_of(const ReportedRun& run) {
     const bool asked = stage->stage == 0 || shapes.kinds.empty();  // once for each pipeline
     if (const int microbatches = asked ? microbatches_of(run, trace) : 0; microbatches > 0)
       shapes.kinds.emplace(stage->stages, stage->chunks, microbatches);
-    const PartOfRun part = shown_part(run.rank(trace));
+    const PartOfRun part = run.rank(trace).shown();
     add_to(shapes.idle, part.idle);
     add_to(shapes.uncertain, part.uncertain);
     add_to(shapes.window, part.window);
