@@ -48,7 +48,7 @@ void native_stack(benchmark::State& state) {
 }
 BENCHMARK(native_stack);
 
-// The first one of a thread, which makes its cache.
+// The first one of a thread.
 void first_native_stack(benchmark::State& state) {
   for (auto _ : state) {
     std::thread([&] {

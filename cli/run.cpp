@@ -300,6 +300,9 @@ int run(const Request& request) {
   ParsedOptions parsed = parse_options(with_ranks_to_come(variables));
   bool beside_feeder = false;
   report(parsed, request.strict, variables);
+  if (request.nvtx && !parsed.options.call_sites)
+    throw UsageError("--nvtx and --call-sites " + request.asked("call_sites") +
+                     " contradict each other: ranges are part of call sites");
   if (parsed.options.mode == Mode::fill) {
     const std::string& queue = parsed.options.queue;
     if (parsed.options.fill.empty() && queue.empty())

@@ -1,6 +1,6 @@
-/* Two functions of newer glibc that the static C++ runtime calls, so that what is linked with it runs on glibc 2.34 too.
-   Hidden: each file that brings the runtime along has its own, and everybody else keeps those of libc.
-   Called by std::random_device, and by the unwinder when something is thrown. */
+/* Two functions of newer glibc that the static C++ runtime calls, so that what is linked with it runs on glibc 2.34
+   too. Hidden: each file that brings the runtime along has its own, and everybody else keeps those of libc. Called by
+   std::random_device, and by the unwinder when something is thrown or a stack is read. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -49,8 +49,18 @@ static int look(struct dl_phdr_info* object, size_t size, void* data) {
   return 1;
 }
 
+static int (*newer)(void*, struct dl_find_object*);
+
+/* The function of the libc that is there, which takes no lock. */
+HIDDEN void weft_use_dl_find_object(int (*function)(void*, struct dl_find_object*));
+HIDDEN void weft_use_dl_find_object(int (*function)(void*, struct dl_find_object*)) {
+  __atomic_store_n(&newer, function, __ATOMIC_RELEASE);
+}
+
 /* As the unwinder did it before there was this function. */
 HIDDEN int _dl_find_object(void* address, struct dl_find_object* found) {
+  int (*const function)(void*, struct dl_find_object*) = __atomic_load_n(&newer, __ATOMIC_ACQUIRE);
+  if (function != NULL) return function(address, found);
   struct search search = {(uintptr_t)address, found};
   return dl_iterate_phdr(look, &search) == 1 ? 0 : -1;
 }

@@ -99,7 +99,7 @@ void CallSites::look(TimePoint now, bool may_ask) {
   if (!parts_.is_ready()) return;
   if (!std::exchange(said_missing_, true))
     for (const std::string& text : parts_.missing()) note(now, text, Audience::one_rank);
-  if (!parts_.reader().reads_anything()) return;
+  if (!parts_.reader().is_loaded()) return;
   take_named();
   if (!naming_) begin_naming(now);
   if (asks_ && (!may_ask || wishes_.all_have_come())) stop_asking();
@@ -123,6 +123,7 @@ void CallSites::stop_asking() {
 
 // The event of a group may come a look later than its stack.
 void CallSites::begin_naming(TimePoint now) {
+  if (!samples_.has_any()) return;
   auto batch = std::make_shared<Batch>();
   samples_.take([&](const CallSample& sample) {
     if (sample.group > wishes_.latest()) return false;
@@ -154,10 +155,12 @@ void CallSites::finish(TimePoint now, Duration limit) {
   if (wait_at_most(limit / 2, named)) take_named();
   if (!parts_.is_ready()) return;
   const std::size_t without = wishes_.slots() - wishes_.sites();
-  if (without == 0 || !parts_.reader().reads_anything()) return;
+  if (without == 0 || !parts_.reader().is_loaded()) return;
   note(now,
        "call sites: " + std::to_string(without) + " of " + std::to_string(wishes_.slots()) +
-           " slots have none, because their calls came in bubbles, or too late, or in no order that could be foreseen",
+           " slots have none, because their calls came in bubbles, or too late, or in no order that could be foreseen, "
+           "or "
+           "could not be read",
        Audience::trace);
 }
 

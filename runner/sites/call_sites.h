@@ -24,7 +24,7 @@ namespace weft {
 // All that the devices of the process share. Never destroyed: hooks may look.
 class CallSiteParts {
  public:
-  // Once, where a first device is set up: loads what reads stacks, on a thread of its own. The loader's lock may be
+  // Once, where a first device is set up: finds what reads stacks, on a thread of its own. The loader's lock may be
   // held by a thread that waits for the one that sets up.
   void begin(const std::string& unwinder);
   bool is_ready() const { return ready_.load(std::memory_order_acquire); }

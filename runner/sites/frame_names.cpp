@@ -2,22 +2,19 @@
 #include "runner/sites/frame_names.h"
 
 #include <cxxabi.h>
-#include <dlfcn.h>
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "runner/sites/loaded_code.h"
 #include "runner/sites/traceback_text.h"
 
 namespace weft {
 namespace {
-
-std::string_view base_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-}
 
 // Of a long one the end, which tells more than the beginning.
 std::string_view end_of(std::string_view text, std::size_t most) {
@@ -54,16 +51,14 @@ void add_native(std::vector<CallFrameRecord>& frames, std::span<void* const> add
   for (void* const address : addresses) {
     if (number == most_named_frames) return;
     const char* const call = static_cast<const char*>(address) - 1;
-    Dl_info info{};
-    const bool is_known = ::dladdr(call, &info) != 0 && info.dli_fname != nullptr;
-    if (is_known && is_of_weft(base_name(info.dli_fname))) continue;
+    const std::optional<LoadedCode> code = find_loaded_code(call);
+    if (code && is_of_weft(code->file)) continue;
     CallFrameRecord frame;
     frame.kind = FrameKind::native;
     frame.number = number++;
-    if (is_known) frame.file = end_of(base_name(info.dli_fname), decltype(frame.file)::capacity);
-    if (is_known && info.dli_sname != nullptr) frame.function = readable(info.dli_sname);
-    const char* const base = is_known ? static_cast<const char*>(info.dli_fbase) : nullptr;
-    frame.offset = static_cast<std::uint64_t>(call - base);
+    frame.offset = code ? code->offset : reinterpret_cast<std::uintptr_t>(call);
+    if (code) frame.file = end_of(code->file, decltype(frame.file)::capacity);
+    if (code && !code->symbol.empty()) frame.function = readable(code->symbol.c_str());
     frames.push_back(frame);
   }
 }

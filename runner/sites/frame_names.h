@@ -1,6 +1,6 @@
 // Names for the frames of a stack: as they go into the trace.
 //
-// Used by a thread of Weft's own: dladdr() takes the loader's lock, which a thread of the main job may hold for long.
+// Used by a thread of Weft's own: it takes the loader's lock, which a thread of the main job may hold for long.
 #pragma once
 
 #include <cstddef>

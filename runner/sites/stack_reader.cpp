@@ -8,15 +8,16 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <cerrno>
 #include <csignal>
 
+struct dl_find_object;
+extern "C" [[gnu::weak, gnu::visibility("hidden")]] void weft_use_dl_find_object(int (*)(void*, dl_find_object*));
+
 namespace weft {
 namespace {
-
-// LLVM's libunwind, which is libunwind.so.1, has no unw_backtrace.
-constexpr std::array unwinders{"libunwind.so.8", "libunwind.so"};
 
 template <class Function>
 bool find(void* scope, const char* name, Function& function) {
@@ -30,26 +31,53 @@ bool in_signal_handler() noexcept {
   return ::sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_ONSTACK) != 0;
 }
 
+struct Addresses {
+  void** place;
+  int most;
+  int found = 0;
+};
+
+_Unwind_Reason_Code add_address(_Unwind_Context* frame, void* data) {
+  auto& addresses = *static_cast<Addresses*>(data);
+  if (addresses.found == addresses.most) return _URC_END_OF_STACK;
+  addresses.place[addresses.found++] = reinterpret_cast<void*>(_Unwind_GetIP(frame));
+  return _URC_NO_REASON;
+}
+
+// The frames that an exception would go through: it ends where a function has no tables.
+int unwind(void** addresses, int most) noexcept {
+  Addresses found{addresses, most};
+  _Unwind_Backtrace(&add_address, &found);
+  return found.found;
+}
+
+// Builds that run on an older glibc search the list of libraries under the loader's lock, unless they are told of the
+// function of a newer one (cmake/older_glibc.c). Others have no such function.
+void prefer_search_without_lock() {
+  int (*search)(void*, dl_find_object*) = nullptr;
+  if (weft_use_dl_find_object != nullptr && find(RTLD_DEFAULT, "_dl_find_object", search))
+    weft_use_dl_find_object(search);
+}
+
 }  // namespace
 
 std::vector<std::string> StackReader::load(const std::string& unwinder) {
+  prefer_search_without_lock();
+  unwind_ = &unwind;
   std::vector<std::string> missing;
   for (const std::string& fault : {load_unwinder(unwinder), find_python()})
     if (!fault.empty()) missing.push_back(fault);
-  find(RTLD_DEFAULT, "_ZSt19uncaught_exceptionsv", exceptions_under_way_);
   return missing;
 }
 
-// RTLD_LOCAL: libunwind has functions of the names of libgcc's, which are not to be found by others.
-std::string StackReader::load_unwinder(const std::string& named) {
-  std::vector<std::string> paths(unwinders.begin(), unwinders.end());
-  if (!named.empty()) paths = {named};
-  for (const std::string& path : paths) {
-    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr && find(library, "unw_backtrace", unwind_)) return "";
-  }
-  return (named.empty() ? "no libunwind.so.8 is found" : named + " is no libunwind") +
-         ": call sites have no native frames";
+// RTLD_LOCAL: libunwind has functions of the names of libgcc's, which are not to be found by others. LLVM's has no
+// unw_backtrace.
+std::string StackReader::load_unwinder(const std::string& path) {
+  if (path.empty()) return "";
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library != nullptr && find(library, "unw_backtrace", unwind_)) return "";
+  unwind_ = &unwind;
+  return path + " is no libunwind: Weft reads native frames without it";
 }
 
 std::string StackReader::find_python() {
@@ -64,34 +92,36 @@ std::string StackReader::find_python() {
   const char* (*version)() = nullptr;
   const std::string text = find(RTLD_DEFAULT, "Py_GetVersion", version) ? version() : "";
   return "Python " + text.substr(0, text.find(' ')) +
-         " does not let its frames be read without the GIL (3.7, 3.8, 3.11, 3.12 and 3.15 do): call sites have no Python frames";
+         " does not let its frames be read without the GIL (3.7, 3.8, 3.11, 3.12 and 3.15 do): call sites have no "
+         "Python frames";
 }
 
 bool StackReader::read(CallStack& stack) const noexcept {
-  const int before = errno;
-  const bool may = !in_signal_handler() && (exceptions_under_way_ == nullptr || exceptions_under_way_() == 0);
   stack.frames = stack.text_bytes = 0;
-  if (may && unwind_ != nullptr) {
+  if (in_signal_handler()) return false;
+  const int before = errno;
+  if (unwind_ != nullptr) {
     const int frames = unwind_(stack.addresses.data(), static_cast<int>(stack.addresses.size()));
     stack.frames = frames > 0 ? static_cast<std::uint32_t>(frames) : 0;
   }
-  if (may && dump_ != nullptr) stack.text_bytes = dump_python(stack.text.data(), stack.text.size());
+  const bool has_all = dump_ == nullptr || dump_python(stack);
   errno = before;
-  return may;
+  return has_all && (stack.frames != 0 || stack.text_bytes != 0);
 }
 
 // The file exists only meanwhile: a program that closes all descriptors, and opens others, is not to find its own
-// written to.
-std::uint32_t StackReader::dump_python(char* text, std::size_t bytes) const noexcept {
-  if (is_initialized_() == 0 || is_finalizing_() != 0) return 0;
+// written to. False: this thread has frames of Python, and they could not be read.
+bool StackReader::dump_python(CallStack& stack) const noexcept {
+  if (is_initialized_() == 0 || is_finalizing_() != 0) return true;
   void* const state = thread_state_();
-  if (state == nullptr) return 0;  // a thread that Python does not know
+  if (state == nullptr) return true;  // a thread that Python does not know
   const int file = ::memfd_create("weft-call-site", MFD_CLOEXEC);
-  if (file < 0) return 0;
+  if (file < 0) return false;
   dump_(file, state);
-  const ssize_t read = ::pread(file, text, bytes, 0);
+  const ssize_t read = ::pread(file, stack.text.data(), stack.text.size(), 0);
   ::close(file);
-  return read > 0 ? static_cast<std::uint32_t>(read) : 0;
+  stack.text_bytes = read > 0 ? static_cast<std::uint32_t>(read) : 0;
+  return read > 0;
 }
 
 }  // namespace weft

@@ -1,8 +1,7 @@
-// Reads the stack of the calling thread, as addresses and as the text that Python writes of its own frames. The
-// libraries for it are those of the process or of the system; each may be absent.
+// Reads the stack of the calling thread: native frames as addresses, Python's as the text that the interpreter writes.
 //
-// load() on a thread of Weft's. read() on threads of the main job, inside a hook behind the call of NCCL: no lock of
-// Weft's, no allocation, bounded. It keeps errno.
+// load() on a thread of Weft's. read() on threads of the main job, inside a hook behind the call of NCCL: no lock, no
+// allocation, bounded; on a glibc before 2.35 the loader's lock of its list of libraries. It keeps errno.
 #pragma once
 
 #include <array>
@@ -25,21 +24,20 @@ struct CallStack {
 
 class StackReader {
  public:
-  // Once. Returns the reasons for what is missing, one line each. `unwinder`: path of a library that has unw_backtrace;
-  // "": one of the usual names.
+  // Once. Returns the reasons for what is missing, one line each. `unwinder`: path of a libunwind that is to read the
+  // native frames; "": the compiler's own runtime does, which each build brings along.
   std::vector<std::string> load(const std::string& unwinder);
-  bool reads_anything() const { return unwind_ != nullptr || dump_ != nullptr; }
+  bool is_loaded() const { return unwind_ != nullptr; }
 
-  // False: not now, because a handler of a signal or an exception is under way on this thread.
+  // False: not now, or not all that there is.
   bool read(CallStack& stack) const noexcept;
 
  private:
-  std::string load_unwinder(const std::string& named);
+  std::string load_unwinder(const std::string& path);
   std::string find_python();
-  std::uint32_t dump_python(char* text, std::size_t bytes) const noexcept;
+  bool dump_python(CallStack& stack) const noexcept;
 
-  int (*unwind_)(void** addresses, int most) = nullptr;  // unw_backtrace
-  int (*exceptions_under_way_)() = nullptr;              // std::uncaught_exceptions of the process
+  int (*unwind_)(void** addresses, int most) = nullptr;
   // Of Python. All of them or none.
   void (*dump_)(int descriptor, void* thread_state) = nullptr;
   void* (*thread_state_)() = nullptr;

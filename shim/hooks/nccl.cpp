@@ -24,6 +24,16 @@ ncclResult_t call_nccl(Call call) noexcept {
   return call();
 }
 
+// Between its markers, and past the gate.
+template <class Call>
+ncclResult_t issue(GroupMember& member, Call call) noexcept {
+  const GatePass pass(true);
+  announce_member(member);
+  const ncclResult_t result = call_nccl(call);
+  close_member(member, result);
+  return result;
+}
+
 // A send, receive or collective: part of the open group, or a group of one.
 template <class Call>
 ncclResult_t operation(const OperationCall& what, Call call) noexcept {
@@ -38,10 +48,7 @@ ncclResult_t operation(const OperationCall& what, Call call) noexcept {
   bare.operations = &only;
   bare.most_operations = 1;
   add_operation(bare, what);
-  const GatePass pass(true);
-  announce_member(bare);
-  const ncclResult_t result = call_nccl(call);
-  close_member(bare, result);
+  const ncclResult_t result = issue(bare, call);
   show_member(bare);
   return result;
 }

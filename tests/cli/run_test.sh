@@ -257,6 +257,16 @@ fill_job() {
   done
 }
 
+ranges_without_call_sites() {
+  for no in "--call-sites off" "--set call_sites=no" "--call-sites 0"; do
+    run "$weft" run -q --nvtx $no -- echo runs
+    expect_code 2
+    expect_out ""
+  done
+  WEFT_CALL_SITES=off run "$weft" run -q --nvtx -- sh -c 'echo $WEFT_CALL_SITES'
+  expect_out on
+}
+
 bad_fill_job() {
   run "$weft" run -q --fill no-such-job -- echo runs
   expect_code 1

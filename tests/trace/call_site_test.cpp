@@ -80,5 +80,17 @@ TEST(CallSite, GoesToTheSlotOfItsBubbles) {
   EXPECT_TRUE(slots.totals_without_places()[0].call_site.empty());
 }
 
+// That the training says itself, in a slot whose group has one.
+TEST(CallSite, GoesToNoBubbleOfTheSchedule) {
+  SlotTable slots;
+  Bubble said = bubble(7, 3);
+  said.cause = Cause::schedule;
+  slots.add(said);
+  slots.add(bubble(7, 3));
+  slots.add(frame(FrameKind::python, 0, "step", "b.py"));
+  ASSERT_EQ(slots.totals().size(), 2U);
+  for (const SlotTotals& slot : slots.totals()) EXPECT_EQ(slot.call_site.empty(), slot.cause == Cause::schedule);
+}
+
 }  // namespace
 }  // namespace weft

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <array>
-
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 struct Samples {
-  StackReader reader;  // that reads nothing, but always may
+  StackReader reader;  // that is not loaded, and reads nothing
   std::unique_ptr<CallSamples> samples = std::make_unique<CallSamples>(reader);
 
   std::vector<GroupId> taken() {
@@ -57,6 +57,17 @@ TEST(CallSamples, KeepWhatIsNotTaken) {
   EXPECT_TRUE(test.samples->is_empty());
 }
 
+TEST(CallSamples, SayWhetherThereIsAny) {
+  Samples test;
+  EXPECT_FALSE(test.samples->has_any());
+  test.samples->ask(std::array<GroupId, 1>{4});
+  EXPECT_FALSE(test.samples->has_any());
+  test.samples->look(4, "");
+  EXPECT_TRUE(test.samples->has_any());
+  test.taken();
+  EXPECT_FALSE(test.samples->has_any());
+}
+
 TEST(CallSamples, AskForNoMoreThanTheyHaveRoomFor) {
   Samples test;
   std::vector<GroupId> groups;
@@ -64,6 +75,34 @@ TEST(CallSamples, AskForNoMoreThanTheyHaveRoomFor) {
   test.samples->ask(groups);
   for (const GroupId group : groups) test.samples->look(group, "");
   EXPECT_EQ(test.taken().size(), CallSamples::most);
+}
+
+// Two threads look at calls beside each other; one of theirs may be in the same place as the other's. A call that is
+// withdrawn is free for good, however they meet: else no call would ever be asked for again.
+TEST(CallSamples, AreFreeOnceWithdrawn) {
+  Samples test;
+  std::atomic<bool> over{false};
+  std::atomic<GroupId> asked{0};
+  std::vector<std::thread> callers;
+  for (const GroupId distance : {0, 1})
+    callers.emplace_back([&, distance] {
+      while (!over) test.samples->look(asked + distance, "");
+    });
+  for (GroupId round = 1; round <= 200000; ++round) {
+    asked = 2 * round;
+    test.samples->ask(std::array<GroupId, 2>{2 * round, 2 * round + 1});
+    test.samples->withdraw();
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!test.samples->is_empty()) {  // what a caller has taken comes
+      test.taken();
+      if (std::chrono::steady_clock::now() < limit) continue;
+      ADD_FAILURE() << "a place is never free again";
+      round = 200000;
+      break;
+    }
+  }
+  over = true;
+  for (std::thread& caller : callers) caller.join();
 }
 
 // Threads of a main job call while the dispatcher asks, withdraws and takes: no group is taken twice, and none that was
