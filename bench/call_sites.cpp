@@ -3,9 +3,12 @@
 #include <benchmark/benchmark.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 
+#include "runner/core/exception_tables.h"
 #include "runner/sites/call_samples.h"
 #include "shim/main_job/call_sites.h"
 
@@ -19,7 +22,11 @@ constexpr int depth = 16;
 
 const weft::StackReader& reader() {
   static weft::StackReader loaded;
-  [[maybe_unused]] static const auto missing = loaded.load("");
+  static const bool is_loaded = [] {
+    weft::find_exception_tables_without_lock();
+    return loaded.load("").empty();
+  }();
+  if (!is_loaded) std::abort();
   return loaded;
 }
 

@@ -14,6 +14,7 @@
 
 #include "runner/core/device_setup.h"
 #include "runner/core/device_table.h"
+#include "runner/core/exception_tables.h"
 #include "runner/core/rescue.h"
 #include "runner/log.h"
 #include "shim/seam/core_interface.h"
@@ -163,6 +164,7 @@ bool start(const ShimServices& shim, CoreServices& services) {
   ParsedOptions parsed = parse_options(variables);
   set_log_level(parsed.options.log);
   if (parsed.options.mode == Mode::off) return false;
+  find_exception_tables_without_lock();
   auto core = std::make_unique<Core>(shim, parsed.options, directory_of_this_library() + "/weft-fill-probe");
   core->context.environments = {variables, first_environment_variables()};
   core->context.option_warnings = std::move(parsed.warnings);

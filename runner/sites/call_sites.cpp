@@ -27,8 +27,11 @@ struct CallSites::Batch {
 void CallSites::Batch::name() noexcept {
   pthread_setname_np(pthread_self(), "weft-sites");
   try {
+    std::vector<std::uintptr_t> calls;
+    for (const Site& site : sites) add_calls(site.stack, calls);
+    const CodeNames names = names_of_code(calls);
     for (const Site& site : sites) {
-      for (CallFrameRecord& frame : named_frames(site.stack, site.range)) {
+      for (CallFrameRecord& frame : named_frames(site.stack, site.range, names)) {
         frame.rhythm = site.slot.rhythm;
         frame.ordinal = site.slot.ordinal;
         frame.group = site.group;

@@ -5,12 +5,10 @@
 
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "runner/sites/loaded_code.h"
 #include "runner/sites/traceback_text.h"
 
 namespace weft {
@@ -46,26 +44,33 @@ void add_python(std::vector<CallFrameRecord>& frames, std::string_view text) {
 }
 
 // The address of a frame is that behind its call, which may be the first one of the next function.
-void add_native(std::vector<CallFrameRecord>& frames, std::span<void* const> addresses) {
+std::uintptr_t call_of(void* frame) {
+  return reinterpret_cast<std::uintptr_t>(frame) - 1;
+}
+
+void add_native(std::vector<CallFrameRecord>& frames, std::span<void* const> addresses, const CodeNames& names) {
   std::uint32_t number = 0;
   for (void* const address : addresses) {
     if (number == most_named_frames) return;
-    const char* const call = static_cast<const char*>(address) - 1;
-    const std::optional<LoadedCode> code = find_loaded_code(call);
-    if (code && is_of_weft(code->file)) continue;
+    const CodeName& code = names.at(call_of(address));
+    if (is_of_weft(code.file)) continue;
     CallFrameRecord frame;
     frame.kind = FrameKind::native;
     frame.number = number++;
-    frame.offset = code ? code->offset : reinterpret_cast<std::uintptr_t>(call);
-    if (code) frame.file = end_of(code->file, decltype(frame.file)::capacity);
-    if (code && !code->symbol.empty()) frame.function = readable(code->symbol.c_str());
+    frame.offset = code.offset;
+    frame.file = end_of(code.file, decltype(frame.file)::capacity);
+    frame.function = readable(code.symbol.c_str());
     frames.push_back(frame);
   }
 }
 
 }  // namespace
 
-std::vector<CallFrameRecord> named_frames(const CallStack& stack, std::string_view range) {
+void add_calls(const CallStack& stack, std::vector<std::uintptr_t>& calls) {
+  for (std::uint32_t i = 0; i < stack.frames; ++i) calls.push_back(call_of(stack.addresses[i]));
+}
+
+std::vector<CallFrameRecord> named_frames(const CallStack& stack, std::string_view range, const CodeNames& names) {
   std::vector<CallFrameRecord> frames;
   if (!range.empty()) {
     CallFrameRecord frame;
@@ -74,7 +79,7 @@ std::vector<CallFrameRecord> named_frames(const CallStack& stack, std::string_vi
     frames.push_back(frame);
   }
   add_python(frames, {stack.text.data(), stack.text_bytes});
-  add_native(frames, {stack.addresses.data(), stack.frames});
+  add_native(frames, {stack.addresses.data(), stack.frames}, names);
   return frames;
 }
 

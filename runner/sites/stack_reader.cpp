@@ -10,11 +10,11 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 
-struct dl_find_object;
-extern "C" [[gnu::weak, gnu::visibility("hidden")]] void weft_use_dl_find_object(int (*)(void*, dl_find_object*));
+extern "C" const void* _Unwind_Find_FDE(void* address, void* bases);  // of libgcc, which has no header for it
 
 namespace weft {
 namespace {
@@ -39,8 +39,9 @@ struct Addresses {
 
 _Unwind_Reason_Code add_address(_Unwind_Context* frame, void* data) {
   auto& addresses = *static_cast<Addresses*>(data);
-  if (addresses.found == addresses.most) return _URC_END_OF_STACK;
-  addresses.place[addresses.found++] = reinterpret_cast<void*>(_Unwind_GetIP(frame));
+  void* const address = reinterpret_cast<void*>(_Unwind_GetIP(frame));
+  if (address == nullptr || addresses.found == addresses.most) return _URC_END_OF_STACK;  // behind the outermost one
+  addresses.place[addresses.found++] = address;
   return _URC_NO_REASON;
 }
 
@@ -51,19 +52,15 @@ int unwind(void** addresses, int most) noexcept {
   return found.found;
 }
 
-// Builds that run on an older glibc search the list of libraries under the loader's lock, unless they are told of the
-// function of a newer one (cmake/older_glibc.c). Others have no such function.
-void prefer_search_without_lock() {
-  int (*search)(void*, dl_find_object*) = nullptr;
-  if (weft_use_dl_find_object != nullptr && find(RTLD_DEFAULT, "_dl_find_object", search))
-    weft_use_dl_find_object(search);
+// The unwinder ends the process where it does not find its own caller's tables.
+bool can_unwind() {
+  std::array<void*, 3> bases{};
+  return _Unwind_Find_FDE(reinterpret_cast<void*>(&unwind), bases.data()) != nullptr;
 }
 
 }  // namespace
 
 std::vector<std::string> StackReader::load(const std::string& unwinder) {
-  prefer_search_without_lock();
-  unwind_ = &unwind;
   std::vector<std::string> missing;
   for (const std::string& fault : {load_unwinder(unwinder), find_python()})
     if (!fault.empty()) missing.push_back(fault);
@@ -73,11 +70,11 @@ std::vector<std::string> StackReader::load(const std::string& unwinder) {
 // RTLD_LOCAL: libunwind has functions of the names of libgcc's, which are not to be found by others. LLVM's has no
 // unw_backtrace.
 std::string StackReader::load_unwinder(const std::string& path) {
-  if (path.empty()) return "";
-  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const library = path.empty() ? nullptr : ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr && find(library, "unw_backtrace", unwind_)) return "";
+  if (!can_unwind()) return "the tables of Weft's own functions are not found: call sites have no native frames";
   unwind_ = &unwind;
-  return path + " is no libunwind: Weft reads native frames without it";
+  return path.empty() ? "" : path + " is no libunwind: Weft reads native frames without it";
 }
 
 std::string StackReader::find_python() {

@@ -1,7 +1,8 @@
 // Reads the stack of the calling thread: native frames as addresses, Python's as the text that the interpreter writes.
 //
 // load() on a thread of Weft's. read() on threads of the main job, inside a hook behind the call of NCCL: no lock, no
-// allocation, bounded; on a glibc before 2.35 the loader's lock of its list of libraries. It keeps errno.
+// allocation, bounded; of a build for, or on, a glibc before 2.35 the
+// loader's lock of its list of libraries. It keeps errno.
 #pragma once
 
 #include <array>
@@ -27,7 +28,7 @@ class StackReader {
   // Once. Returns the reasons for what is missing, one line each. `unwinder`: path of a libunwind that is to read the
   // native frames; "": the compiler's own runtime does, which each build brings along.
   std::vector<std::string> load(const std::string& unwinder);
-  bool is_loaded() const { return unwind_ != nullptr; }
+  bool is_loaded() const { return unwind_ != nullptr || dump_ != nullptr; }
 
   // False: not now, or not all that there is.
   bool read(CallStack& stack) const noexcept;

@@ -89,6 +89,7 @@ for path in traces:
         own = [frame for frame in stack if frame["kind"] == "native"]
         assert [frame["number"] for frame in own] == list(range(len(own))), own
         assert not any("libweft" in frame["file"] for frame in own), own
+        assert all(frame["file"] and frame["offset"] < 2**53 for frame in own), own
         nvtx = [frame["function"] for frame in stack if frame["kind"] == "nvtx"]
         called = native[kinds[group], rank]
         assert nvtx == ([ranges.get(called, "iteration")] if case == "nvtx" else []), (nvtx, called)

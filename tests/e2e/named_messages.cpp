@@ -1,8 +1,8 @@
 // Holds the names of a training's messages against its own schedule.
-//   named_messages TRACES REPORTS
-// TRACES has the traces of examples/trainer, REPORTS what it wrote with --report. Prints how many messages in
-// iterations have the right name, one that says less, a wrong one. Exit code 1 where one is wrong, or less than 99 %
-// are right.
+//   named_messages TRACES REPORTS [LEAST]
+// TRACES has the traces of a training, REPORTS a file for each rank, rank0.json and so on, with the messages of one
+// iteration: of examples/trainer what it wrote with --report. Prints how many messages in iterations have the right
+// name, one that says less, a wrong one. Exit code 1 where one is wrong, or less than LEAST (99) percent are right.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -100,7 +100,7 @@ void add(Score& score, const RunNames& names, std::size_t trace, const Rank& ran
   }
 }
 
-int main_of(const std::string& traces, const std::string& reports) {
+int main_of(const std::string& traces, const std::string& reports, std::uint64_t least) {
   const std::vector<std::unique_ptr<Rank>> ranks = read(traces, reports);
   std::vector<names::NamedRank> named;
   for (const auto& rank : ranks) named.push_back({rank->rank, rank->ranks, &rank->places.iterations()});
@@ -112,13 +112,13 @@ int main_of(const std::string& traces, const std::string& reports) {
               static_cast<unsigned long long>(score.right), static_cast<unsigned long long>(score.less),
               static_cast<unsigned long long>(score.wrong));
   for (const std::string& note : names.notes()) std::printf("%s\n", note.c_str());
-  return score.wrong == 0 && all > 0 && 100 * score.right >= 99 * all ? 0 : 1;
+  return score.wrong == 0 && all > 0 && 100 * score.right >= least * all ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace weft
 
 int main(int argc, char** argv) {
-  if (argc != 3) return std::fputs("usage: named_messages TRACES REPORTS\n", stderr), 2;
-  return weft::main_of(argv[1], argv[2]);
+  if (argc < 3 || argc > 4) return std::fputs("usage: named_messages TRACES REPORTS [LEAST]\n", stderr), 2;
+  return weft::main_of(argv[1], argv[2], argc == 4 ? std::stoull(argv[3]) : 99);
 }

@@ -1,5 +1,5 @@
 // Frames as they go into the trace.
-#include "runner/sites/frame_names.h"
+#include "tests/runner/sites/named.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ void* behind_the_beginning(const void* function) {
 }
 
 TEST(FrameNames, NameLibraryFunctionAndOffset) {
-  const auto frames = named_frames(stack_with({behind_the_beginning(reinterpret_cast<void*>(&::strtol))}, ""), "");
+  const auto frames = named(stack_with({behind_the_beginning(reinterpret_cast<void*>(&::strtol))}, ""), "");
   ASSERT_EQ(frames.size(), 1U);
   EXPECT_EQ(frames[0].kind, FrameKind::native);
   EXPECT_NE(std::string_view(frames[0].function).find("strtol"), std::string_view::npos);
@@ -36,7 +36,7 @@ TEST(FrameNames, NameLibraryFunctionAndOffset) {
 TEST(FrameNames, GiveAnAddressOfNoLibraryAsItIs) {
   static const char data[] = "no code";
   void* const stack_address = const_cast<char*>(data);
-  const auto frames = named_frames(stack_with({reinterpret_cast<void*>(0x1235), stack_address}, ""), "");
+  const auto frames = named(stack_with({reinterpret_cast<void*>(0x1235), stack_address}, ""), "");
   ASSERT_EQ(frames.size(), 2U);
   EXPECT_EQ(frames[0].offset, 0x1234U);
   EXPECT_TRUE(frames[0].file.empty());
@@ -50,7 +50,7 @@ TEST(FrameNames, HaveABoundOfEachKind) {
   for (int i = 0; i < 60; ++i) text += "  File \"a.py\", line 1 in f\n";
   std::memcpy(stack.text.data(), text.data(), text.size());
   stack.text_bytes = static_cast<std::uint32_t>(text.size());
-  const auto frames = named_frames(stack, "forward-recv");
+  const auto frames = named(stack, "forward-recv");
   ASSERT_EQ(frames.size(), 1 + 2 * most_named_frames);
   EXPECT_EQ(frames[0].kind, FrameKind::nvtx);
   EXPECT_EQ(frames[0].function, "forward-recv");
@@ -63,8 +63,7 @@ TEST(FrameNames, HaveABoundOfEachKind) {
 
 TEST(FrameNames, KeepTheEndOfALongPath) {
   const std::string path = std::string(500, 'x') + "/train.py";
-  const auto frames =
-      named_frames(stack_with({}, "  File \"" + path + "\", line 5 in " + std::string(300, 'f') + "\n"), "");
+  const auto frames = named(stack_with({}, "  File \"" + path + "\", line 5 in " + std::string(300, 'f') + "\n"), "");
   ASSERT_EQ(frames.size(), 1U);
   const std::string_view file = frames[0].file;
   EXPECT_EQ(file.size(), decltype(frames[0].file)::capacity);
