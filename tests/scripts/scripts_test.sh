@@ -236,6 +236,8 @@ help() {
   run scripts/test --help
   expect 0 "--frameworks"
   expect 0 "--sanitizers"
+  run scripts/sanitize --help
+  expect 0 "-- -I 1,,4"
   run scripts/demo --help
   expect 0 "--iterations N"
   run scripts/package --help
