@@ -4,11 +4,9 @@
 #include <dlfcn.h>
 #include <features.h>
 
-#include <cstdint>
-
 namespace weft {
 
-#if defined(WEFT_SELF_CONTAINED) && __GLIBC_PREREQ(2, 35)
+#if defined(WEFT_OWN_UNWINDER) && __GLIBC_PREREQ(2, 35)
 extern "C" [[gnu::visibility("hidden")]] void weft_use_dl_find_object(int (*)(void*, dl_find_object*));
 
 // Another library may have a function of that name, which says something else.

@@ -1,11 +1,12 @@
 // See variables.h.
 #include "runner/options/variables.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string_view>
+
+#include "runner/options/file_content.h"
 
 namespace weft {
 namespace {
@@ -13,17 +14,6 @@ namespace {
 void add(Variables& variables, std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals != std::string_view::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
-}
-
-std::string content_of(const char* path) {
-  std::string content;
-  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return content;
-  char part[4096];
-  for (ssize_t size = 0; (size = ::read(file, part, sizeof part)) > 0;)
-    content.append(part, static_cast<std::size_t>(size));
-  ::close(file);
-  return content;
 }
 
 }  // namespace

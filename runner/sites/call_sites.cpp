@@ -162,8 +162,7 @@ void CallSites::finish(TimePoint now, Duration limit) {
   note(now,
        "call sites: " + std::to_string(without) + " of " + std::to_string(wishes_.slots()) +
            " slots have none, because their calls came in bubbles, or too late, or in no order that could be foreseen, "
-           "or "
-           "could not be read",
+           "or could not be read",
        Audience::trace);
 }
 

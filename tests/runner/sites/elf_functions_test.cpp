@@ -1,7 +1,6 @@
 // Functions in ELF files: of this program, and of files that are cut off, changed, or none.
 #include "runner/sites/elf_functions.h"
 
-#include <elf.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,10 +9,9 @@
 #include <fstream>
 #include <iterator>
 #include <random>
-#include <span>
 #include <string>
 
-#include "runner/sites/code_names.h"
+#include "runner/sites/mapped_files.h"
 
 namespace weft {
 
@@ -43,20 +41,12 @@ class ElfFunctions : public ::testing::Test {
   std::filesystem::path path_;
 };
 
-// Where the function lies in the file: its code is there once.
+// Where it lies in the file.
 std::uint64_t place_of_own_function() {
   const auto function = reinterpret_cast<std::uintptr_t>(&a_function_of_this_program);
-  const CodeNames names = names_of_code(std::span(&function, 1));
-  const std::string bytes = bytes_of(own_file);
-  Elf64_Ehdr header;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  for (int i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr part;
-    std::memcpy(&part, bytes.data() + header.e_phoff + static_cast<std::size_t>(i) * sizeof part, sizeof part);
-    const std::uint64_t address = names.at(function).offset;
-    if (part.p_type == PT_LOAD && address - part.p_vaddr < part.p_filesz) return address - part.p_vaddr + part.p_offset;
-  }
-  return 0;
+  const std::vector<MappedFile> files = mapped_code(bytes_of("/proc/self/maps"));
+  const MappedFile* const file = find_mapped(files, function);
+  return file == nullptr ? 0 : function - file->begin + file->offset;
 }
 
 TEST_F(ElfFunctions, AreFoundByTheirPlaces) {
