@@ -74,6 +74,13 @@ std::optional<std::pair<std::size_t, int>> end_of_ring(const Talk& talk, const s
   return std::pair(static_cast<std::size_t>(fewest - messages.begin()), static_cast<int>(most / missing));
 }
 
+std::vector<Looping> loopings(int microbatches, int chunks) {
+  std::vector<Looping> all;
+  for (int round = 1; round <= microbatches; ++round)
+    for (const int ahead_per_rank : {2, 1}) all.push_back({microbatches, chunks, round, ahead_per_rank});
+  return all;
+}
+
 bool has_sum(const IssuedGroup& group) {
   return std::ranges::any_of(group.operations, [](const OperationRecord& each) {
     return each.kind == Operation::all_reduce || each.kind == Operation::reduce ||
@@ -259,8 +266,8 @@ std::string Pipelines::learn_ring(std::size_t number, const Talk& talk, std::vec
     const int microbatches = microbatches_of_ring(number, end->second);
     if (microbatches > most_microbatches)
       return "more than " + std::to_string(most_microbatches) + " microbatches of several chunks are not looked at";
-    for (int round = 1; round <= microbatches; ++round) {
-      pipeline.looping = {microbatches, end->second, round};
+    for (const Looping& looping : loopings(microbatches, end->second)) {
+      pipeline.looping = looping;
       if (const std::string misfit = try_order(number, order); !misfit.empty() || !pipeline.is_whole) {
         if (!misfit.empty() && misfit != other_order) why = misfit;
         continue;

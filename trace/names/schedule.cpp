@@ -144,13 +144,42 @@ Tasks ring_tasks(const Position& at, const Looping& looping, bool forward) {
 }
 
 // That of Megatron's interleaved schedule.
-int ring_warm_up(const Position& at, const Looping& looping) {
-  return 2 * (at.ranks - at.rank - 1) + (looping.chunks - 1) * looping.round;
+int ring_warm_up(int rank, int ranks, const Looping& looping) {
+  return looping.ahead_per_rank * (ranks - rank - 1) + (looping.chunks - 1) * looping.round;
 }
 
 // The order within each direction tells which chunk a message is for, whatever the order between the two is.
 bool fits_one_way(const Lanes& lanes, const Tasks& passes, bool forward) {
   return is_received_in_order(lanes, lane_of(forward, true), lane_of(forward, false), passes, most_ahead_in_ring);
+}
+
+// Whether each pass of `tasks` has its messages of lane `in`, and the passes before it have theirs, before it sends.
+bool is_received_in_time(const Lanes& lanes, Lane in, Lane out, const Tasks& tasks) {
+  const std::vector<std::uint32_t>& received = lanes[in];
+  std::size_t next = 0;
+  std::ptrdiff_t needed = 0;
+  for (const Task& task : tasks) {
+    needed += uses(task, in);
+    if (!uses(task, out)) continue;
+    if (std::ranges::upper_bound(received, lanes[out][next++]) - received.begin() < needed) return false;
+  }
+  return true;
+}
+
+// The last rank but one sends an activation behind its first gradient, so its sends tell the order of its passes.
+bool shows_turns(int ranks, const Looping& looping) {
+  return ring_warm_up(ranks - 2, ranks, looping) + 1 < looping.chunks * looping.microbatches;
+}
+
+// PyTorch posts a receive when the sender's pass comes in its plan of all ranks, so now earlier, now later. The order
+// of the sends is that of the passes all the same.
+bool fits_sends(const Lanes& lanes, const Position& at, const Looping& looping, const Tasks& tasks) {
+  if (!trains(lanes) || !shows_turns(at.ranks, looping)) return false;
+  bool fits = is_in_order(lanes, Lane::activation_out, Lane::gradient_out, tasks, 0);
+  for (const Lane in : {Lane::activation_in, Lane::gradient_in})
+    for (const Lane out : {Lane::activation_out, Lane::gradient_out})
+      fits = fits && is_received_in_time(lanes, in, out, tasks);
+  return fits;
 }
 
 }  // namespace
@@ -194,11 +223,11 @@ std::optional<Labels> label_ring(const Lanes& lanes, const Position& position, c
   if (looping.microbatches <= 0 || looping.chunks <= 1 || looping.round <= 0) return std::nullopt;
   const Tasks forward = ring_tasks(position, looping, true);
   const Tasks backward = trains(lanes) ? ring_tasks(position, looping, false) : Tasks{};
-  const Tasks tasks = alternating(forward, backward, ring_warm_up(position, looping));
+  const Tasks tasks = alternating(forward, backward, ring_warm_up(position.rank, position.ranks, looping));
   if (!has_counts(lanes, tasks) || !begins_forward(lanes)) return std::nullopt;
-  const bool fits = fits_one_way(lanes, forward, true) && fits_one_way(lanes, backward, false);
-  if (!fits && !fits_both_ways(lanes, tasks, most_ahead_in_ring)) return std::nullopt;
-  return labels_of(tasks, looping.microbatches);
+  const bool fits = (fits_one_way(lanes, forward, true) && fits_one_way(lanes, backward, false)) ||
+                    fits_both_ways(lanes, tasks, most_ahead_in_ring) || fits_sends(lanes, position, looping, tasks);
+  return fits ? std::optional(labels_of(tasks, looping.microbatches)) : std::nullopt;
 }
 
 }  // namespace weft::names

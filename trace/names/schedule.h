@@ -70,10 +70,13 @@ bool trains(const Lanes& lanes);  // it has gradients
 // All activations come before all gradients, or with the first of them.
 bool is_forward_first(const Lanes& lanes);
 
-// Several chunks on each rank, the last rank sends to the first one: the orders of interleaved 1F1B and of looped
-// pipelines, which take `round` microbatches through one chunk after the other.
+// Several chunks on each rank, the last rank sends to the first one: the orders of interleaved 1F1B, of interleaved
+// zero-bubble and of looped pipelines, which take `round` microbatches through one chunk after the other.
 struct Looping {
   int microbatches = 0, chunks = 0, round = 0;
+  // Forward passes before the first backward pass, more than the rank behind has: 2 in interleaved 1F1B, 1 in
+  // interleaved zero-bubble.
+  int ahead_per_rank = 2;
   friend auto operator<=>(const Looping&, const Looping&) = default;
 };
 std::optional<Labels> label_ring(const Lanes& lanes, const Position& position, const Looping& looping);

@@ -2,6 +2,7 @@
 #include "tests/trace/names/scheduled_run.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace weft::testing {
@@ -21,6 +22,39 @@ struct Call {
   bool whole_sum = false, stage_sum = false, tensor_sum = false;
 };
 
+int place_of(const Orders& orders, int stage) {
+  return orders.rank_of_stage[static_cast<std::size_t>(stage)];
+}
+
+// Those of a piece that the place computes, with other places.
+std::vector<Part> messages(const Orders& orders, int place, const Piece& piece, bool sends) {
+  std::vector<Part> parts;
+  if (piece.work == Work::weight_gradient) return parts;
+  const bool forward = piece.work == Work::forward;
+  const auto stage = static_cast<std::size_t>(piece.stage);
+  for (const int other : forward == sends ? orders.followers[stage] : orders.sources[stage]) {
+    if (place_of(orders, other) == place) continue;
+    const TrueMessage truth{!forward, piece.microbatch, sends ? piece.stage : other, sends ? other : piece.stage};
+    parts.push_back({sends, place_of(orders, other), truth});
+  }
+  return parts;
+}
+
+void add_messages(std::vector<Call>& calls, const std::vector<Part>& messages, const RunStyle& style) {
+  std::vector<Part> parts;
+  for (const Part& part : messages) parts.insert(parts.end(), static_cast<std::size_t>(style.parts), part);
+  if (!style.apart)
+    calls.push_back({parts});
+  else
+    for (const Part& part : parts) calls.push_back({{part}});
+}
+
+// A step ends with a sum over all ranks, and one over those of its stage.
+void add_sums(std::vector<Call>& calls, const RunStyle& style) {
+  if (style.replicas > 1) calls.push_back({{}, false, true, false});
+  calls.push_back({{}, true, false, false});
+}
+
 // The calls of one place in an iteration.
 class Caller {
  public:
@@ -38,35 +72,15 @@ class Caller {
       if (!style_.paired) flush();
     }
     flush();
-    if (style_.replicas > 1) calls_.push_back({{}, false, true, false});
-    calls_.push_back({{}, true, false, false});
+    add_sums(calls_, style_);
     return std::move(calls_);
   }
 
  private:
-  int place_of(int stage) const { return orders_.rank_of_stage[static_cast<std::size_t>(stage)]; }
+  std::vector<Part> received_by(const Piece& piece) const { return messages(orders_, place_, piece, false); }
+  std::vector<Part> sent_by(const Piece& piece) const { return messages(orders_, place_, piece, true); }
 
-  std::vector<Part> messages(const Piece& piece, bool sends) const {
-    std::vector<Part> parts;
-    if (piece.work == Work::weight_gradient) return parts;
-    const bool forward = piece.work == Work::forward;
-    const auto stage = static_cast<std::size_t>(piece.stage);
-    for (const int other : forward == sends ? orders_.followers[stage] : orders_.sources[stage]) {
-      if (place_of(other) == place_) continue;
-      const TrueMessage truth{!forward, piece.microbatch, sends ? piece.stage : other, sends ? other : piece.stage};
-      parts.push_back({sends, place_of(other), truth});
-    }
-    return parts;
-  }
-  std::vector<Part> received_by(const Piece& piece) const { return messages(piece, false); }
-  std::vector<Part> sent_by(const Piece& piece) const { return messages(piece, true); }
-
-  // Each message is a group, in its parts.
-  void add(std::vector<Part> parts) {
-    Call call;
-    for (const Part& part : parts) call.parts.insert(call.parts.end(), static_cast<std::size_t>(style_.parts), part);
-    calls_.push_back(std::move(call));
-  }
+  void add(const std::vector<Part>& parts) { add_messages(calls_, parts, style_); }
   void post(const std::vector<Part>& received) {
     for (const Part& part : received) {
       const bool fits =
@@ -88,6 +102,75 @@ class Caller {
   std::vector<Call> calls_;
   std::vector<Part> held_;  // sends that wait for a receive
 };
+
+// The calls of all places in an iteration whose plan has them take turns, as torch.distributed.pipelining makes it: a
+// piece comes when what it needs has been asked for, and with it the receives of what it sends.
+class Planner {
+ public:
+  Planner(const Orders& orders, const RunStyle& style)
+      : orders_(orders), style_(style), calls_(orders.of_rank.size()), next_(calls_.size()), posted_(calls_.size()) {}
+
+  std::vector<std::vector<Call>> calls() {
+    for (bool goes_on = true; goes_on;) {
+      goes_on = false;
+      std::vector<std::vector<Part>> step(calls_.size());
+      for (std::size_t place = 0; place < calls_.size(); ++place) {
+        if (next_[place] == orders_.of_rank[place].size()) continue;
+        goes_on = true;
+        if (takes_turn()) compute(static_cast<int>(place), step);
+      }
+      for (std::size_t place = 0; place < calls_.size(); ++place) end_step(place, step[place]);
+    }
+    for (std::vector<Call>& calls : calls_) add_sums(calls, style_);
+    return std::move(calls_);
+  }
+
+ private:
+  bool takes_turn() {
+    state_ = state_ * 1'103'515'245 + 12'345;
+    return style_.planned != RunStyle::Planned::seldom || (state_ >> 16) % 3 != 0;
+  }
+
+  static std::tuple<bool, int, int> key(const TrueMessage& message) {
+    return {message.is_gradient, message.microbatch, message.to};
+  }
+
+  void compute(int place, std::vector<std::vector<Part>>& step) {
+    const auto own = static_cast<std::size_t>(place);
+    const Piece& piece = orders_.of_rank[own][next_[own]];
+    for (const Part& part : messages(orders_, place, piece, false))
+      if (!posted_[own].contains(key(part.truth))) return;
+    ++next_[own];
+    for (const Part& part : messages(orders_, place, piece, true)) {
+      step[own].push_back(part);
+      step[static_cast<std::size_t>(part.peer)].push_back({false, place, part.truth});
+      if (!style_.paired) posted_[static_cast<std::size_t>(part.peer)].insert(key(part.truth));
+    }
+  }
+
+  void end_step(std::size_t place, const std::vector<Part>& parts) {
+    for (const Part& part : parts)
+      if (!part.send) posted_[place].insert(key(part.truth));
+    if (style_.paired && !parts.empty()) add_messages(calls_[place], parts, style_);
+    if (style_.paired) return;
+    for (const Part& part : parts) add_messages(calls_[place], {part}, style_);
+  }
+
+  const Orders& orders_;
+  const RunStyle& style_;
+  std::vector<std::vector<Call>> calls_;
+  std::vector<std::size_t> next_;
+  std::vector<std::set<std::tuple<bool, int, int>>> posted_;
+  std::uint32_t state_ = 1;
+};
+
+std::vector<std::vector<Call>> calls_of(const Orders& orders, const RunStyle& style) {
+  if (style.planned != RunStyle::Planned::no) return Planner(orders, style).calls();
+  std::vector<std::vector<Call>> calls;
+  for (std::size_t place = 0; place < orders.of_rank.size(); ++place)
+    calls.push_back(Caller(orders, style, static_cast<int>(place)).calls());
+  return calls;
+}
 
 // Communicators by what they are for; each rank counts its own from 1.
 class Writer {
@@ -178,10 +261,11 @@ bool is_right(const MessageName& name, const TrueMessage& truth, const StageOfRa
 std::vector<RankRun> run_of(const Orders& orders, const RunStyle& style) {
   std::vector<RankRun> run;
   const int places = static_cast<int>(orders.of_rank.size());
+  const std::vector<std::vector<Call>> calls_of_place = calls_of(orders, style);
   for (int replica = 0; replica < style.replicas; ++replica)
     for (int place = 0; place < places; ++place) {
       Writer writer(style, replica, place, places);
-      const std::vector<Call> calls = Caller(orders, style, place).calls();
+      const std::vector<Call>& calls = calls_of_place[static_cast<std::size_t>(place)];
       for (int i = 0; i < style.first_iterations; ++i) writer.add_iteration(calls, 0);
       for (int i = 0; i < style.iterations; ++i) writer.add_iteration(calls, static_cast<std::uint64_t>(i + 1));
       run.push_back(writer.take());

@@ -19,9 +19,13 @@ namespace weft::testing {
 // How the ranks talk.
 struct RunStyle {
   enum class Communicators { one, pairs, lanes } communicators = Communicators::one;  // lanes: of each way its own
-  bool paired = false;          // a send and the next receive from the same rank are one group
-  int ahead = 0;                // receives are posted so many pieces earlier
+  bool paired = false;  // a send and the next receive from the same rank are one group
+  int ahead = 0;        // receives are posted so many pieces earlier
+  // Or when their sender's piece comes, as in a plan of all ranks; paired: all of a step of this plan are one group.
+  // Then seldom: ranks have other things in their plans, too.
+  enum class Planned { no, yes, seldom } planned = Planned::no;
   int parts = 1;                // tensors of each message
+  bool apart = false;           // which are groups of their own
   int replicas = 1;             // pipelines, whose stages sum up their gradients
   bool splits_tensors = false;  // a sum in each pass, of a communicator that each rank has with its tensor neighbour
   int iterations = 3;
