@@ -2,13 +2,14 @@
 # Fill jobs whose kernels have 10,000 blocks, take 5 ms, may begin early, or stand in child graphs: taken, sliced, right,
 # and kept off the reserved multiprocessors by a green context, as the simulator's log shows. Where there is none they
 # run only if they are short, which is said; WEFT_CONFINE decides.
-#   any_grid.sh SOURCE BUILD JOB KERNELS
+#   any_grid.sh SOURCE BUILD JOB KERNELS SLICE
 set -uo pipefail
 source_dir=$1 build=$2 job=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# So that kernels of 100 us are short ones also where the host is instrumented.
-export WEFT_SLICE=2ms
+# SLICE: milliseconds, in which kernels of 100 us end also where the host is instrumented.
+export WEFT_SLICE=$5ms
+long=1,$(($5 * 3750000))  # two slices and a half: 5 ms of 2 ms
 export SIMGPU_DEVICES=2 SIMGPU_KERNELS=$4 XDG_RUNTIME_DIR=$work WEFT_LOG=info
 trainer=("$build/bin/trainer" --launch 2 --iterations 8 --microbatches 4 --text "$source_dir/LICENSE")
 simulated=("$source_dir/scripts/on-simulated-gpu" --build "$build")
@@ -59,7 +60,7 @@ filled green 8
 says 'filling bubbles with any_grid, confined by a green context'
 says 'any_grid is confined to [0-9]* multiprocessors by a green context'
 
-run long 1,7500000  # 5 ms
+run long "$long"
 filled green 8
 says 'a kernel or copy of fill job any_grid takes [0-9]* us, more than WEFT_SLICE'
 
@@ -84,7 +85,7 @@ refused() {
   python3 -c 'import json, sys; total = json.load(open(sys.argv[1]))["total"]; sys.exit(total["slices"] + total["fill_units"])' \
     "$work/$name.json" || fail "something was filled"
 }
-run refused_long 1,7500000 WEFT_CONFINE=none
+run refused_long "$long" WEFT_CONFINE=none
 says 'NCCL would wait for it, as nothing confines it (WEFT_CONFINE=none)'
 refused
 run refused_job 6,150000 WEFT_CONFINE=job
