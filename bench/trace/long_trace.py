@@ -40,7 +40,7 @@ class Repeated:
 
     @staticmethod
     def operations(record):
-        """What each operation's sequence counts."""
+        """For each operation the messages that its sequence counts."""
         for operation in record.get("operations", []):
             one_way = operation["kind"] in ("send", "receive")
             yield record["communicator"], *((operation["kind"], operation["peer"]) if one_way else ())

@@ -20,6 +20,7 @@ SCHEDULES = {
     "gpipe": (schedules.ScheduleGPipe, 1, False),
     "1f1b": (schedules.Schedule1F1B, 1, False),
     "interleaved": (schedules.ScheduleInterleaved1F1B, 2, False),
+    "looped": (schedules.ScheduleLoopedBFS, 2, False),
     "zero-bubble": (schedules.ScheduleInterleavedZeroBubble, 2, False),
     "zbv": (schedules.ScheduleZBVZeroBubble, 2, True),
     "dualpipev": (schedules.ScheduleDualPipeV, 2, True),

@@ -15,6 +15,9 @@ constexpr const char* one_way = "they go one way only, so nothing tells for whic
 constexpr const char* of_two_ranks = "between two ranks the order of their messages may be that of several schedules";
 constexpr const char* no_start =
     "nothing tells whether their iterations begin with the forward or with the backward passes";
+constexpr const char* no_turns =
+    "all forward passes come before all backward passes, and nothing tells whether these take the microbatches in "
+    "reverse";
 constexpr const char* no_agreement = "the ranks begin their iterations with different messages";
 
 // The first of an iteration's messages on one way.
@@ -74,10 +77,13 @@ std::optional<std::pair<std::size_t, int>> end_of_ring(const Talk& talk, const s
   return std::pair(static_cast<std::size_t>(fewest - messages.begin()), static_cast<int>(most / missing));
 }
 
+// All that a ring may be.
 std::vector<Looping> loopings(int microbatches, int chunks) {
   std::vector<Looping> all;
-  for (int round = 1; round <= microbatches; ++round)
-    for (const int ahead_per_rank : {2, 1}) all.push_back({microbatches, chunks, round, ahead_per_rank});
+  for (int round = 1; round <= microbatches; ++round) {
+    all.push_back({microbatches, chunks, round});
+    for (const int ahead_per_rank : {2, 1}) all.push_back({microbatches, chunks, round, ahead_per_rank, true});
+  }
   return all;
 }
 
@@ -274,7 +280,8 @@ std::string Pipelines::learn_ring(std::size_t number, const Talk& talk, std::vec
       }
       std::vector<Labels> labels = labels_of_all(number);
       if (found && (found->first != order || meaning != labels)) return other_order;
-      found = {order, pipeline.looping};
+      if (found) continue;
+      found = {order, looping};
       meaning = std::move(labels);
     }
   }
@@ -287,7 +294,7 @@ std::string Pipelines::learn_ring(std::size_t number, const Talk& talk, std::vec
 std::string Pipelines::doubt(std::size_t number) const {
   const Pipeline& pipeline = all_[number];
   if (!pipeline.is_ring && pipeline.order == ChainOrder::forward) return one_way;
-  bool forward_first = true, known_start = true, equal_bytes = true, sees_end = true;
+  bool forward_first = true, known_start = true, equal_bytes = true, sees_end = true, has_gradients = false;
   int microbatches = 0;
   for (const Node node : pipeline.ranks) {
     const IterationShape* const shape = main_shape_of(pipeline, node);
@@ -295,6 +302,7 @@ std::string Pipelines::doubt(std::size_t number) const {
     const SortedMessages messages = *sort(number, node, *shape);
     const Position at = *position(number, node);
     microbatches = labels(number, node, messages)->microbatches;
+    has_gradients = has_gradients || trains(messages.lanes);
     forward_first = forward_first && is_forward_first(messages.lanes);
     known_start = known_start && has_known_start(*shape, messages.lanes);
     equal_bytes = equal_bytes && (at.ranks > 2 || has_equal_bytes(*shape, messages));
@@ -305,6 +313,7 @@ std::string Pipelines::doubt(std::size_t number) const {
   if (!pipeline.is_ring && !pipeline.is_whole && (pipeline.order != ChainOrder::one_f_one_b || !sees_end))
     return lacks_ranks;
   if (forward_first && !known_start) return no_start;
+  if (pipeline.is_ring && forward_first && has_gradients) return no_turns;
   return "";
 }
 

@@ -148,9 +148,12 @@ int ring_warm_up(int rank, int ranks, const Looping& looping) {
   return looping.ahead_per_rank * (ranks - rank - 1) + (looping.chunks - 1) * looping.round;
 }
 
-// The order within each direction tells which chunk a message is for, whatever the order between the two is.
+// The order within each direction tells which chunk a message is for, whatever the order between the two is. It tells
+// little where receives are posted ahead by half of the passes.
 bool fits_one_way(const Lanes& lanes, const Tasks& passes, bool forward) {
-  return is_received_in_order(lanes, lane_of(forward, true), lane_of(forward, false), passes, most_ahead_in_ring);
+  if (passes.empty()) return true;
+  const std::size_t most_ahead = std::min(most_ahead_in_ring, (passes.size() - 1) / 2);
+  return is_received_in_order(lanes, lane_of(forward, true), lane_of(forward, false), passes, most_ahead);
 }
 
 // Whether each pass of `tasks` has its messages of lane `in`, and the passes before it have theirs, before it sends.
@@ -161,20 +164,21 @@ bool is_received_in_time(const Lanes& lanes, Lane in, Lane out, const Tasks& tas
   for (const Task& task : tasks) {
     needed += uses(task, in);
     if (!uses(task, out)) continue;
-    if (std::ranges::upper_bound(received, lanes[out][next++]) - received.begin() < needed) return false;
+    if (std::ranges::lower_bound(received, lanes[out][next++]) - received.begin() < needed) return false;
   }
   return true;
 }
 
-// The last rank but one sends an activation behind its first gradient, so its sends tell the order of its passes.
+// The backward passes of the first rank's first chunk send nothing, which tells the rounds of the backward passes, if
+// one of them comes between forward passes. Then all ranks take turns.
 bool shows_turns(int ranks, const Looping& looping) {
-  return ring_warm_up(ranks - 2, ranks, looping) + 1 < looping.chunks * looping.microbatches;
+  const int in_turns = looping.chunks * looping.microbatches - ring_warm_up(0, ranks, looping);
+  return in_turns > (looping.chunks - 1) * looping.round;
 }
 
 // PyTorch posts a receive when the sender's pass comes in its plan of all ranks, so now earlier, now later. The order
 // of the sends is that of the passes all the same.
-bool fits_sends(const Lanes& lanes, const Position& at, const Looping& looping, const Tasks& tasks) {
-  if (!trains(lanes) || !shows_turns(at.ranks, looping)) return false;
+bool fits_sends(const Lanes& lanes, const Tasks& tasks) {
   bool fits = is_in_order(lanes, Lane::activation_out, Lane::gradient_out, tasks, 0);
   for (const Lane in : {Lane::activation_in, Lane::gradient_in})
     for (const Lane out : {Lane::activation_out, Lane::gradient_out})
@@ -220,13 +224,15 @@ std::optional<Labels> label_chain(const Lanes& lanes, const Position& position, 
 }
 
 std::optional<Labels> label_ring(const Lanes& lanes, const Position& position, const Looping& looping) {
-  if (looping.microbatches <= 0 || looping.chunks <= 1 || looping.round <= 0) return std::nullopt;
+  if (looping.chunks <= 1 || looping.round <= 0) return std::nullopt;
+  if (looping.microbatches < position.ranks) return std::nullopt;  // too few calls to tell two orders apart
   const Tasks forward = ring_tasks(position, looping, true);
   const Tasks backward = trains(lanes) ? ring_tasks(position, looping, false) : Tasks{};
   const Tasks tasks = alternating(forward, backward, ring_warm_up(position.rank, position.ranks, looping));
   if (!has_counts(lanes, tasks) || !begins_forward(lanes)) return std::nullopt;
-  const bool fits = (fits_one_way(lanes, forward, true) && fits_one_way(lanes, backward, false)) ||
-                    fits_both_ways(lanes, tasks, most_ahead_in_ring) || fits_sends(lanes, position, looping, tasks);
+  const bool fits = looping.by_sends ? trains(lanes) && shows_turns(position.ranks, looping) && fits_sends(lanes, tasks)
+                                     : (fits_one_way(lanes, forward, true) && fits_one_way(lanes, backward, false)) ||
+                                           fits_both_ways(lanes, tasks, most_ahead_in_ring);
   return fits ? std::optional(labels_of(tasks, looping.microbatches)) : std::nullopt;
 }
 

@@ -75,8 +75,11 @@ bool is_forward_first(const Lanes& lanes);
 struct Looping {
   int microbatches = 0, chunks = 0, round = 0;
   // Forward passes before the first backward pass, more than the rank behind has: 2 in interleaved 1F1B, 1 in
-  // interleaved zero-bubble.
+  // interleaved zero-bubble. The labels are the same.
   int ahead_per_rank = 2;
+  // Which calls tell it. False: receives come by the same number of passes ahead, always. True: they come now earlier,
+  // now later, and the sends are in the order of the passes.
+  bool by_sends = false;
   friend auto operator<=>(const Looping&, const Looping&) = default;
 };
 std::optional<Labels> label_ring(const Lanes& lanes, const Position& position, const Looping& looping);

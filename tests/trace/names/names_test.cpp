@@ -36,8 +36,8 @@ std::vector<RankRun> make_run(Schedule schedule, int ranks, int microbatches, co
 
 std::string described(const RunStyle& style) {
   return "communicators " + std::to_string(static_cast<int>(style.communicators)) + (style.paired ? ", paired" : "") +
-         ", " + std::to_string(style.ahead) + " ahead, " + std::to_string(style.parts) + " parts, planned " +
-         std::to_string(static_cast<int>(style.planned));
+         ", " + std::to_string(style.ahead) + " ahead, " + std::to_string(style.parts) + " parts, " +
+         (style.planned ? "planned, uneven " + std::to_string(style.uneven) : "not planned");
 }
 
 std::vector<RunStyle> styles() {
@@ -118,52 +118,6 @@ TEST_P(OtherSchedules, AreNamedByPeerAndNeverWrong) {
 
 INSTANTIATE_TEST_SUITE_P(All, OtherSchedules, ::testing::Values(Schedule::zb_v, Schedule::dualpipe_v, Schedule::graph));
 
-// Backward passes begin earlier: each rank is so many forward passes ahead of the one behind it.
-pipeline::Orders with_ahead_per_rank(pipeline::Orders orders, int chunks, int ahead) {
-  const int ranks = static_cast<int>(orders.of_rank.size());
-  for (int rank = 0; rank < ranks; ++rank) {
-    std::vector<pipeline::Piece>& pieces = orders.of_rank[static_cast<std::size_t>(rank)];
-    const auto is_forward = [](const pipeline::Piece& piece) { return piece.work == pipeline::Work::forward; };
-    const auto backward = std::ranges::stable_partition(pieces, is_forward).begin();
-    const std::vector<pipeline::Piece> later(backward, pieces.end());
-    pieces.erase(backward, pieces.end());
-    auto at = static_cast<std::size_t>(ahead * (ranks - 1 - rank) + (chunks - 1) * ranks);
-    for (const pipeline::Piece& piece : later) {
-      at = std::min(at + 1, pieces.size());
-      pieces.insert(pieces.begin() + static_cast<std::ptrdiff_t>(at++), piece);
-    }
-  }
-  return orders;
-}
-
-// As torch.distributed.pipelining has interleaved 1F1B and interleaved zero-bubble.
-TEST(Names, OfReceivesThatComeByAPlanOfAllRanksAreRight) {
-  for (const int ranks : {3, 4, 5, 8})
-    for (const int chunks : {2, 3, 4})
-      for (const int rounds : {1, 2, 3, 4})
-        for (const int ahead : {1, 2})
-          for (const RunStyle::Planned planned : {RunStyle::Planned::yes, RunStyle::Planned::seldom})
-            for (const bool paired : {false, true})
-              for (const int parts : {1, 2}) {
-                const int microbatches = rounds * ranks;
-                SCOPED_TRACE(std::to_string(ranks) + " ranks, " + std::to_string(microbatches) + " microbatches, " +
-                             std::to_string(chunks) + " chunks, " + std::to_string(ahead) +
-                             " ahead of the next rank, " + (planned == RunStyle::Planned::seldom ? "seldom, " : "") +
-                             (paired ? "paired" : ""));
-                const pipeline::Orders megatron =
-                    pipeline::orders_of({Schedule::interleaved, ranks, microbatches, chunks, {}});
-                const std::vector<RankRun> run =
-                    testing::run_of(with_ahead_per_rank(megatron, chunks, ahead),
-                                    {.paired = paired, .planned = planned, .parts = parts});
-                const Score score = NamedRun(run, ranks).score(run, microbatches);
-                EXPECT_EQ(score.wrong, 0u);
-                const bool shows_turns = ahead + (chunks - 1) * ranks + 1 < chunks * microbatches;
-                if (shows_turns) {
-                  EXPECT_EQ(score.less, 0u);
-                }
-              }
-}
-
 constexpr std::array every_schedule{Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved, Schedule::zb_h1,
                                     Schedule::zb_v,  Schedule::dualpipe_v,  Schedule::graph,       Schedule::offload};
 
@@ -171,30 +125,18 @@ TEST(Names, OfReceivesThatComeByAPlanOfAllRanksAreNeverWrong) {
   for (const Schedule schedule : every_schedule)
     for (const int ranks : {2, 3, 4, 5})
       for (const int microbatches : {1, 2, 3, 4, 6, 8, 10, 12})
-        for (const RunStyle::Planned planned : {RunStyle::Planned::yes, RunStyle::Planned::seldom})
+        for (const std::uint32_t uneven : {0U, 02222U})
           for (const bool paired : {false, true})
             for (const bool apart : {false, true}) {
               if (!is_possible(schedule, ranks, microbatches)) continue;
-              const RunStyle style{.paired = paired, .planned = planned, .parts = apart ? 2 : 1, .apart = apart};
+              const RunStyle style{
+                  .paired = paired, .planned = true, .uneven = uneven, .parts = apart ? 2 : 1, .apart = apart};
               const std::vector<RankRun> run = make_run(schedule, ranks, microbatches, style);
               const Score score = NamedRun(run, ranks).score(run, microbatches);
               EXPECT_EQ(score.wrong, 0u) << pipeline::schedule_names[static_cast<std::size_t>(schedule)] << ", "
                                          << ranks << " ranks, " << microbatches << " microbatches, "
                                          << described(style);
             }
-}
-
-// Each tensor of a message is a group of its own: twice as many microbatches would send as often, but in another order.
-TEST(Names, OfChunksWhoseTensorsAreGroupsOfTheirOwnSayLess) {
-  for (const RunStyle::Planned planned : {RunStyle::Planned::no, RunStyle::Planned::yes, RunStyle::Planned::seldom})
-    for (const int ahead : {0, 1, 2, 3})
-      for (const int ranks : {3, 4, 6})
-        for (const int rounds : {1, 2, 4}) {
-          const RunStyle style{.ahead = ahead, .planned = planned, .parts = 2, .apart = true};
-          const std::vector<RankRun> run = make_run(Schedule::interleaved, ranks, ranks * rounds, style);
-          const Score score = NamedRun(run, ranks).score(run, ranks * rounds);
-          EXPECT_EQ(score.wrong + score.right, 0u) << ranks << " ranks, " << rounds << " rounds, " << described(style);
-        }
 }
 
 TEST(Names, OfInterleavedStagesOnTwoRanksSayLess) {
@@ -278,8 +220,8 @@ TEST(Names, OfARankAmongOthersWithoutTracesSayLess) {
 
 TEST(Names, WithoutAllRanksAreNeverWrong) {
   std::vector<RunStyle> all_styles = styles();
-  all_styles.push_back({.planned = RunStyle::Planned::yes});
-  all_styles.push_back({.planned = RunStyle::Planned::seldom});
+  all_styles.push_back({.planned = true});
+  all_styles.push_back({.planned = true, .uneven = 02222U});
   for (const Schedule schedule : every_schedule)
     for (const RunStyle& style : all_styles)
       for (const int microbatches : {4, 12})

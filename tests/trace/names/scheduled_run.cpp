@@ -108,49 +108,66 @@ class Caller {
 class Planner {
  public:
   Planner(const Orders& orders, const RunStyle& style)
-      : orders_(orders), style_(style), calls_(orders.of_rank.size()), next_(calls_.size()), posted_(calls_.size()) {}
+      : orders_(orders), style_(style), calls_(orders.of_rank.size()), next_(calls_.size()), has_(calls_.size()) {}
 
-  std::vector<std::vector<Call>> calls() {
-    for (bool goes_on = true; goes_on;) {
-      goes_on = false;
-      std::vector<std::vector<Part>> step(calls_.size());
-      for (std::size_t place = 0; place < calls_.size(); ++place) {
-        if (next_[place] == orders_.of_rank[place].size()) continue;
-        goes_on = true;
-        if (takes_turn()) compute(static_cast<int>(place), step);
-      }
-      for (std::size_t place = 0; place < calls_.size(); ++place) end_step(place, step[place]);
+  // Nothing: the places wait for each other.
+  std::optional<std::vector<std::vector<Call>>> calls() {
+    while (!is_over()) {
+      if (style_.uneven != 0 && take_turns(true)) continue;
+      if (!take_turns(false)) return std::nullopt;
     }
     for (std::vector<Call>& calls : calls_) add_sums(calls, style_);
     return std::move(calls_);
   }
 
  private:
-  bool takes_turn() {
+  // For a place to go on: messages to its stages, and the forward passes that these have made.
+  using Needed = std::tuple<bool, int, int>;
+  static Needed message(const TrueMessage& truth) { return {truth.is_gradient, truth.microbatch, truth.to}; }
+  static Needed forward_pass(const Piece& piece) { return {false, piece.microbatch, -1 - piece.stage}; }
+
+  bool is_over() const {
+    for (std::size_t place = 0; place < calls_.size(); ++place)
+      if (next_[place] < orders_.of_rank[place].size()) return false;
+    return true;
+  }
+
+  // Each place misses turns of its own.
+  bool misses(std::size_t place) {
     state_ = state_ * 1'103'515'245 + 12'345;
-    return style_.planned != RunStyle::Planned::seldom || (state_ >> 16) % 3 != 0;
+    return (state_ >> 16) % 8 < (style_.uneven >> 3 * (place % 8)) % 8;
   }
 
-  static std::tuple<bool, int, int> key(const TrueMessage& message) {
-    return {message.is_gradient, message.microbatch, message.to};
+  bool take_turns(bool uneven) {
+    bool goes_on = false;
+    std::vector<std::vector<Part>> turn(calls_.size());
+    for (std::size_t place = 0; place < calls_.size(); ++place)
+      if (!uneven || !misses(place)) goes_on = compute(static_cast<int>(place), turn) || goes_on;
+    for (std::size_t place = 0; place < calls_.size(); ++place) end_turn(place, turn[place]);
+    return goes_on;
   }
 
-  void compute(int place, std::vector<std::vector<Part>>& step) {
+  bool compute(int place, std::vector<std::vector<Part>>& turn) {
     const auto own = static_cast<std::size_t>(place);
+    if (next_[own] == orders_.of_rank[own].size()) return false;
     const Piece& piece = orders_.of_rank[own][next_[own]];
     for (const Part& part : messages(orders_, place, piece, false))
-      if (!posted_[own].contains(key(part.truth))) return;
+      if (!has_[own].contains(message(part.truth))) return false;
+    if (piece.work != Work::forward && !has_[own].contains(forward_pass(piece))) return false;
+    has_[own].insert(forward_pass(piece));
     ++next_[own];
     for (const Part& part : messages(orders_, place, piece, true)) {
-      step[own].push_back(part);
-      step[static_cast<std::size_t>(part.peer)].push_back({false, place, part.truth});
-      if (!style_.paired) posted_[static_cast<std::size_t>(part.peer)].insert(key(part.truth));
+      const auto peer = static_cast<std::size_t>(part.peer);
+      turn[own].push_back(part);
+      turn[peer].push_back({false, place, part.truth});
+      if (!style_.paired) has_[peer].insert(message(part.truth));
     }
+    return true;
   }
 
-  void end_step(std::size_t place, const std::vector<Part>& parts) {
+  void end_turn(std::size_t place, const std::vector<Part>& parts) {
     for (const Part& part : parts)
-      if (!part.send) posted_[place].insert(key(part.truth));
+      if (!part.send) has_[place].insert(message(part.truth));
     if (style_.paired && !parts.empty()) add_messages(calls_[place], parts, style_);
     if (style_.paired) return;
     for (const Part& part : parts) add_messages(calls_[place], {part}, style_);
@@ -160,12 +177,12 @@ class Planner {
   const RunStyle& style_;
   std::vector<std::vector<Call>> calls_;
   std::vector<std::size_t> next_;
-  std::vector<std::set<std::tuple<bool, int, int>>> posted_;
+  std::vector<std::set<Needed>> has_;
   std::uint32_t state_ = 1;
 };
 
 std::vector<std::vector<Call>> calls_of(const Orders& orders, const RunStyle& style) {
-  if (style.planned != RunStyle::Planned::no) return Planner(orders, style).calls();
+  if (style.planned) return *Planner(orders, style).calls();
   std::vector<std::vector<Call>> calls;
   for (std::size_t place = 0; place < orders.of_rank.size(); ++place)
     calls.push_back(Caller(orders, style, static_cast<int>(place)).calls());
@@ -271,6 +288,10 @@ std::vector<RankRun> run_of(const Orders& orders, const RunStyle& style) {
       run.push_back(writer.take());
     }
   return run;
+}
+
+bool is_possible(const Orders& orders) {
+  return Planner(orders, RunStyle{}).calls().has_value();
 }
 
 NamedRun::NamedRun(const std::vector<RankRun>& run, int ranks) {

@@ -21,9 +21,9 @@ struct RunStyle {
   enum class Communicators { one, pairs, lanes } communicators = Communicators::one;  // lanes: of each way its own
   bool paired = false;  // a send and the next receive from the same rank are one group
   int ahead = 0;        // receives are posted so many pieces earlier
-  // Or when their sender's piece comes, as in a plan of all ranks; paired: all of a step of this plan are one group.
-  // Then seldom: ranks have other things in their plans, too.
-  enum class Planned { no, yes, seldom } planned = Planned::no;
+  // Or when their sender's piece comes in a plan of all ranks, which take turns. Paired: all of a turn are one group.
+  bool planned = false;
+  std::uint32_t uneven = 0;     // how many of eight turns each rank misses, the first one by the last octal digit
   int parts = 1;                // tensors of each message
   bool apart = false;           // which are groups of their own
   int replicas = 1;             // pipelines, whose stages sum up their gradients
@@ -45,6 +45,9 @@ struct RankRun {
 };
 
 std::vector<RankRun> run_of(const pipeline::Orders& orders, const RunStyle& style);
+
+// Whether ranks that work in these orders come to their ends, and do not wait for each other for ever.
+bool is_possible(const pipeline::Orders& orders);
 
 // Names held against the truth. `less`: the name says less.
 struct Score {
