@@ -6,6 +6,7 @@ until the traces of all ranks have so many bytes together. Then prints, for each
 time and peak memory. FOLDER needs the room, exports included, and is emptied again."""
 import argparse
 import json
+import multiprocessing
 import os
 import pathlib
 import shutil
@@ -22,7 +23,8 @@ class Repeated:
     """The lines of a trace before and behind a block of whole iterations, and the block as a text to be numbered."""
 
     def __init__(self, lines, records, first, last, length):
-        self.before, self.after = lines[:first], lines[last:]
+        header = dict(records[0], start_id=records[0]["start_id"] + 1)  # another run
+        self.before, self.after = [json.dumps(header).encode() + b"\n", *lines[1:first]], lines[last:]
         block = records[first:last]
         self.steps = {"iteration": sum(record["type"] == "iteration" for record in block),
                       "bubble": sum(record["type"] == "bubble" for record in block), "time": length}
@@ -85,8 +87,8 @@ def repeated_ranks(traces):
     return [(path, Repeated(lines, records, first, last, length)) for path, lines, records, first, last in parsed]
 
 
-def make_run(ranks, folder, most):
-    files = [(open(folder / path.name, "wb"), repeated) for path, repeated in ranks]
+def make_run(traces, folder, most):
+    files = [(open(folder / path.name, "wb"), repeated) for path, repeated in repeated_ranks(traces)]
     size = turn = 0
     for file, repeated in files:
         size += file.write(b"".join(repeated.before))
@@ -110,9 +112,9 @@ def measured(command):
     return usage.ru_utime + usage.ru_stime, time.monotonic() - begin, usage.ru_maxrss / 1024
 
 
-def readers(weft, run, out):
+def readers(weft, traces, run, out):
     return {"summary": [weft, "summary", "--json", run],
-            "diff": [weft, "diff", "--json", run, run],
+            "diff": [weft, "diff", "--json", traces, run],
             "estimate": [weft, "estimate", run, "--fill", "100x300us"],
             "report": [weft, "report", run, "-o", out / "report.html"],
             "export --perfetto": [weft, "export", run, "--perfetto", out / "trace.pftrace"],
@@ -127,15 +129,17 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--bytes", default="100000000,1000000000,10000000000")
     wanted = parser.parse_args()
-    ranks = repeated_ranks(wanted.traces)
     print("trace MB   reader               CPU s   CPU s per GB   wall s   peak MB   written MB")
     for most in map(int, wanted.bytes.split(",")):
         folder = pathlib.Path(tempfile.mkdtemp(dir=wanted.folder))
         run = folder / "run"
         run.mkdir()
-        make_run(ranks, run, most)
+        # In a process of its own: what this one had of memory would count as that of the processes it starts.
+        maker = multiprocessing.Process(target=make_run, args=(wanted.traces, run, most))
+        maker.start()
+        maker.join()
         size = sum(path.stat().st_size for path in run.iterdir())
-        for name, command in readers(wanted.weft, run, folder / "out").items():
+        for name, command in readers(wanted.weft, wanted.traces, run, folder / "out").items():
             (folder / "out").mkdir()
             cpu, wall, peak = measured(command)
             written = sum(path.stat().st_size for path in (folder / "out").rglob("*") if path.is_file())
