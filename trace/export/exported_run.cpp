@@ -18,14 +18,14 @@ namespace {
 
 constexpr TimeWindow whole_run{TimePoint{}, TimePoint::max()};
 
-// Found in the second pass: communicators, how far there are groups, what bubbles waited for, the times of the wanted
-// iterations.
+// Found in the second pass: communicators, call sites, how far there are groups, what bubbles waited for, the times of
+// the wanted iterations.
 class PlaceFinder : public RecordTaker {
  public:
   PlaceFinder(ExportedRank& rank, const std::optional<NumberRange>& iterations, GroupJoiner& joiner, SlotPlaces& places)
       : rank_(rank), iterations_(iterations), joiner_(joiner), places_(places), windows_(rank.segments.size()) {}
 
-  bool wants(std::string_view line) const override { return places_.wants(line); }
+  bool wants(std::string_view line) const override { return places_.wants(line) || is_line_of(line, "call_frame"); }
   void header(const TraceHeader& header, std::size_t segment) override {
     segment_ = segment;
     places_.header(header, {});
@@ -33,6 +33,7 @@ class PlaceFinder : public RecordTaker {
   void take(const Record& record) override {
     if (record.kind == RecordKind::communicator && !take(record.communicator)) return;
     places_.record(record, {});
+    if (record.kind == RecordKind::call_frame) rank_.call_sites.add(record.call_frame);
     if (record.kind == RecordKind::group) take(record.time, record.group);
     if (record.kind == RecordKind::iteration && iterations_) take(record.iteration);
   }

@@ -16,6 +16,7 @@
 
 #include "trace/clocks/run_clocks.h"
 #include "trace/export/number_ranges.h"
+#include "trace/read/call_site.h"
 #include "trace/read/file_totals.h"
 #include "trace/read/progress.h"
 
@@ -62,6 +63,7 @@ struct ExportedRank {
   std::optional<NumberRange> iterations;        // others are not exported; nothing: all are
   std::vector<ExportedSegment> segments;        // in their order; of more than most_segments the last ones are one
   std::map<CommunicatorId, CommunicatorRecord> communicators;  // at most most_communicators_of_rank
+  CallSiteTable call_sites;
   bool limited = false;     // the trace has reached its limit: later records are not there
   bool lost_lines = false;  // records of it are missing or left out
 

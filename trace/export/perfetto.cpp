@@ -2,6 +2,7 @@
 #include "trace/export/perfetto.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -37,6 +38,21 @@ enum Row : std::int32_t {
 constexpr std::uint64_t most_communicators = 100'000;
 constexpr std::size_t most_tracks = 4096;  // of a rank: a trace that was tampered with may name any number
 
+// A bubble with the frames of the call that it waited for. nullptr: they are not known.
+struct PlacedBubble {
+  const Bubble& bubble;
+  const CallSite* call_site;
+};
+
+void visit_fields(auto& fields, const PlacedBubble& placed) {
+  constexpr std::array keys{"call_site_0", "call_site_1", "call_site_2", "call_site_3",
+                            "call_site_4", "call_site_5", "call_site_6", "call_site_7"};
+  visit_fields(fields, placed.bubble);
+  if (placed.call_site == nullptr) return;
+  for (std::size_t i = 0; i < std::min(keys.size(), placed.call_site->size()); ++i)
+    fields.text(keys[i], text_of((*placed.call_site)[i], false));
+}
+
 class RankWriter : public RecordTaker {
  public:
   RankWriter(const ExportedRun& run, std::size_t index, const EventNames& names, const SendBegins& begins,
@@ -62,7 +78,8 @@ class RankWriter : public RecordTaker {
   void take(TimePoint, const Bubble& bubble) {
     const std::string cause = name_of(bubble.cause);
     slice(bubbles_row + static_cast<std::int32_t>(bubble.cause), "bubbles: " + cause,
-          {0, names_.bubble(rank_, bubble), "bubble", nullptr}, bubble.opened, bubble.closed, bubble);
+          {0, names_.bubble(rank_, bubble), "bubble", nullptr}, bubble.opened, bubble.closed,
+          PlacedBubble{bubble, rank_.call_sites.find({bubble.rhythm, bubble.slot.ordinal})});
     const double length = static_cast<double>((bubble.closed - bubble.opened).count());
     if (bubble.forecast && length > 0)
       counter(forecast_row, "forecast error", "%", bubble.closed,
@@ -119,7 +136,7 @@ class RankWriter : public RecordTaker {
           communicator);
   }
 
-  void take(TimePoint, const CallFrameRecord&) {}  // `weft summary --json` and `weft report` have them by slot
+  void take(TimePoint, const CallFrameRecord&) {}  // bubbles have them
   void take(TimePoint, const ClockRecord&) {}      // a pair of clocks, and this trace has one clock
 
   void take(TimePoint time, const SlowdownRecord& slowdown) {

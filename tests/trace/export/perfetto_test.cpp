@@ -190,6 +190,28 @@ TEST(Perfetto, HasEachRecordAtItsTime) {
   EXPECT_EQ(exported.counts.instants, trace.instants.size());
 }
 
+// The frames come in the trace behind the first bubble of their slot, and belong to that one, too.
+TEST(Perfetto, SaysWhichCallABubbleWaitedFor) {
+  WrittenRun written;
+  const std::string rhythm = "\"00000000000000bb\"";
+  written.write(1, test::header_line(1, 2) + test::communicator_line(1));
+  written.write(0, test::header_line(0, 2) + test::communicator_line(0) +
+                       test::bubble_line(1, 1000, 1100, "receive", "event_wait", rhythm) +
+                       test::call_frame_line("python", 0, "receive_forward", 120) +
+                       test::call_frame_line("python", 1, "one_iteration", 88) +
+                       test::bubble_line(2, 1200, 1300, "receive", "event_wait", rhythm) +
+                       test::bubble_line(3, 1400, 1500));
+  const Exported exported(written);
+  const std::vector<Slice> bubbles = exported.trace->on("bubbles: receive");
+  ASSERT_EQ(bubbles.size(), 3u);
+  for (const std::size_t known : {0, 1}) {
+    EXPECT_EQ(bubbles[known].texts.at("call_site_0"), "train.py:120 receive_forward");
+    EXPECT_EQ(bubbles[known].texts.at("call_site_1"), "train.py:88 one_iteration");
+    EXPECT_FALSE(bubbles[known].texts.contains("call_site_2"));
+  }
+  EXPECT_FALSE(bubbles[2].texts.contains("call_site_0")) << "of no rhythm";
+}
+
 TEST(Perfetto, HasOnePairOfClocks) {
   const WrittenRun written;
   const Exported exported(written);

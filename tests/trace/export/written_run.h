@@ -34,12 +34,21 @@ inline std::string iteration_line(int number, long started, long ended, long idl
 }
 
 inline std::string bubble_line(int id, long opened, long closed, const std::string& cause = "receive",
-                               const std::string& pattern = "event_wait") {
+                               const std::string& pattern = "event_wait", const std::string& rhythm = "null") {
   return R"({"type": "bubble", "time": )" + us(closed) + R"(, "device": 0, "id": )" + std::to_string(id) +
          R"(, "opened": )" + us(opened) + R"(, "closed": )" + us(closed) + R"(, "cause": ")" + cause +
-         R"(", "pattern": ")" + pattern + R"(", "iteration": 1, "ordinal": 5, "group": 1, "communicator": 1, )" +
+         R"(", "pattern": ")" + pattern + R"(", "rhythm": )" + rhythm +
+         R"(, "iteration": 1, "ordinal": 5, "group": 1, "communicator": 1, )" +
          R"("send_peer": -1, "receive_peer": 0, "bytes": 65536, "forecast": {"low": 100000, "median": 300000, )" +
          R"("high": 500000, "samples": 3}})" + "\n";
+}
+
+// Of the slot of the bubbles, if these have the rhythm.
+inline std::string call_frame_line(const std::string& kind, int number, const std::string& function, int line) {
+  return R"({"type": "call_frame", "time": 1000000, "device": 0, "rhythm": "00000000000000bb", "ordinal": 5, )" +
+         std::string(R"("group": 1, "kind": ")") + kind + R"(", "number": )" + std::to_string(number) +
+         R"(, "function": ")" + function + R"(", "file": "/home/me/train.py", "line": )" + std::to_string(line) +
+         R"(, "offset": 0})" + "\n";
 }
 
 // One send or receive; its times are known to 1 us.
