@@ -77,9 +77,12 @@ class RankWriter : public RecordTaker {
  private:
   void take(TimePoint, const Bubble& bubble) {
     const std::string cause = name_of(bubble.cause);
+    // The places of bubbles that the training says are not those of groups.
+    const CallSite* const call_site =
+        bubble.cause != Cause::schedule ? rank_.call_sites.find({bubble.rhythm, bubble.slot.ordinal}) : nullptr;
     slice(bubbles_row + static_cast<std::int32_t>(bubble.cause), "bubbles: " + cause,
           {0, names_.bubble(rank_, bubble), "bubble", nullptr}, bubble.opened, bubble.closed,
-          PlacedBubble{bubble, rank_.call_sites.find({bubble.rhythm, bubble.slot.ordinal})});
+          PlacedBubble{bubble, call_site});
     const double length = static_cast<double>((bubble.closed - bubble.opened).count());
     if (bubble.forecast && length > 0)
       counter(forecast_row, "forecast error", "%", bubble.closed,

@@ -200,7 +200,7 @@ TEST(Perfetto, SaysWhichCallABubbleWaitedFor) {
                        test::call_frame_line("python", 0, "receive_forward", 120) +
                        test::call_frame_line("python", 1, "one_iteration", 88) +
                        test::bubble_line(2, 1200, 1300, "receive", "event_wait", rhythm) +
-                       test::bubble_line(3, 1400, 1500));
+                       test::bubble_line(3, 1400, 1500) + test::bubble_line(4, 1600, 1700, "schedule", "said", rhythm));
   const Exported exported(written);
   const std::vector<Slice> bubbles = exported.trace->on("bubbles: receive");
   ASSERT_EQ(bubbles.size(), 3u);
@@ -210,6 +210,8 @@ TEST(Perfetto, SaysWhichCallABubbleWaitedFor) {
     EXPECT_FALSE(bubbles[known].texts.contains("call_site_2"));
   }
   EXPECT_FALSE(bubbles[2].texts.contains("call_site_0")) << "of no rhythm";
+  ASSERT_EQ(exported.trace->on("bubbles: schedule").size(), 1u);
+  EXPECT_FALSE(exported.trace->on("bubbles: schedule")[0].texts.contains("call_site_0")) << "of no group";
 }
 
 TEST(Perfetto, HasOnePairOfClocks) {
