@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/trace/names/scheduled_run.h"
@@ -133,6 +134,24 @@ TEST(Rings, WithReceivesByAPlanHaveNoNamesInOneRound) {
     const Score score = score_of(ring, 4, {.planned = true, .uneven = turns_missed[1]});
     EXPECT_EQ(score.right + score.wrong, 0U);
   }
+}
+
+// Another rank's messages are passed on later, as by programs that send what they have and then take the next.
+TEST(Rings, WhoseRanksSendBeforeTheyReceiveHaveNoNames) {
+  const std::vector<int> rounds{4, 4};
+  const Ring ring{4, 2, passes_of(rounds, 2, true), passes_of(rounds, 2, false), warm_ups(4, 2, 4, 2)};
+  std::vector<RankRun> run = testing::run_of(orders_of(ring), {.planned = true});
+  const Score as_planned = NamedRun(run, 4).score(run, 8);
+  EXPECT_EQ(as_planned.less + as_planned.wrong, 0U);
+  GroupRecord* received = nullptr;
+  for (Record& record : run[1].records) {
+    if (record.kind != RecordKind::group) continue;
+    const Operation kind = record.group.operations.begin()->kind;
+    if (received != nullptr && kind == Operation::send) std::swap(received->operations, record.group.operations);
+    received = kind == Operation::receive ? &record.group : nullptr;
+  }
+  const Score late = NamedRun(run, 4).score(run, 8);
+  EXPECT_EQ(late.right + late.wrong, 0U);
 }
 
 // As PyTorch's looped schedule, whose backward passes take the microbatches from the last to the first one.
