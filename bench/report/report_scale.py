@@ -8,12 +8,13 @@ prints, for each number of ranks, the CPU time, wall time and peak memory of wef
 needs the room (8 GB for 8,192 ranks), and is emptied again. With --keep the last run stays."""
 import argparse
 import json
-import os
 import pathlib
 import shutil
-import subprocess
+import sys
 import tempfile
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from measured_command import measured  # noqa: E402
 
 
 def shortened(path, most):
@@ -62,16 +63,6 @@ def make_run(sources, folder, ranks):
         sources[rank % len(sources)].write(folder, rank, ranks, rank // len(sources))
 
 
-def measured(weft, folder, page):
-    begin = time.monotonic()
-    process = subprocess.Popen([weft, "report", folder, "-o", page], stderr=subprocess.PIPE)
-    said = process.stderr.read().decode()
-    _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0, said
-    return {"cpu_s": usage.ru_utime + usage.ru_stime, "user_s": usage.ru_utime, "wall_s": time.monotonic() - begin,
-            "peak_mb": usage.ru_maxrss / 1024, "page_mb": page.stat().st_size / 1e6}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("weft")
@@ -88,9 +79,9 @@ def main():
         make_run(sources, folder, ranks)
         size = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
         page = wanted.folder / f"report-{ranks}.html"
-        found = measured(wanted.weft, folder, page)
+        found = measured([wanted.weft, "report", folder, "-o", page])
         print(f"{ranks:5} {size:11.0f} {found['cpu_s']:7.1f} {found['user_s']:12.1f} {1e3 * found['cpu_s'] / ranks:17.2f} "
-              f"{found['wall_s']:8.1f} {found['peak_mb']:9.0f} {found['page_mb']:9.2f}", flush=True)
+              f"{found['wall_s']:8.1f} {found['peak_mb']:9.0f} {page.stat().st_size / 1e6:9.2f}", flush=True)
         if wanted.keep and ranks == int(wanted.ranks.split(",")[-1]):
             print(f"the traces are in {folder}")
         else:

@@ -7,12 +7,13 @@ time and peak memory. FOLDER needs the room, exports included, and is emptied ag
 import argparse
 import json
 import multiprocessing
-import os
 import pathlib
 import shutil
-import subprocess
+import sys
 import tempfile
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from measured_command import measured  # noqa: E402
 
 TIMES = {"time", "opened", "closed", "began", "ended", "begun", "launched", "finished", "started", "monotonic",
          "wall_clock"}
@@ -101,17 +102,6 @@ def make_run(traces, folder, most):
         file.close()
 
 
-def measured(command):
-    begin = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    said = process.stderr.read().decode()
-    _, status, usage = os.wait4(process.pid, 0)
-    if status != 0:
-        said = said.strip().splitlines()
-        raise SystemExit(f"{' '.join(map(str, command))}: {said[-1] if said else status}")
-    return usage.ru_utime + usage.ru_stime, time.monotonic() - begin, usage.ru_maxrss / 1024
-
-
 def readers(weft, traces, run, out):
     return {"summary": [weft, "summary", "--json", run],
             "diff": [weft, "diff", "--json", traces, run],
@@ -141,10 +131,10 @@ def main():
         size = sum(path.stat().st_size for path in run.iterdir())
         for name, command in readers(wanted.weft, wanted.traces, run, folder / "out").items():
             (folder / "out").mkdir()
-            cpu, wall, peak = measured(command)
+            found = measured(command)
             written = sum(path.stat().st_size for path in (folder / "out").rglob("*") if path.is_file())
-            print(f"{size / 1e6:8.0f}   {name:18} {cpu:7.1f} {cpu / size * 1e9:14.1f} {wall:8.1f} {peak:9.0f} "
-                  f"{written / 1e6:12.0f}", flush=True)
+            print(f"{size / 1e6:8.0f}   {name:18} {found['cpu_s']:7.1f} {found['cpu_s'] / size * 1e9:14.1f} "
+                  f"{found['wall_s']:8.1f} {found['peak_mb']:9.0f} {written / 1e6:12.0f}", flush=True)
             shutil.rmtree(folder / "out")
         shutil.rmtree(folder)
 

@@ -36,26 +36,26 @@ TEST(CallSite, HasPythonFirstAndIsFoundBySlot) {
   table.add(frame(FrameKind::native, 0, "inner", "a.so"));
   table.add(frame(FrameKind::native, 1, "outer", "a.so"));
   table.add(frame(FrameKind::python, 0, "step", "b.py"));
-  const CallSite* const site = table.find({7, 3});
+  const CallSite* const site = table.find({7, 3}, Cause::receive);
   ASSERT_NE(site, nullptr);
   ASSERT_EQ(site->size(), 3U);
   EXPECT_EQ((*site)[0].function, "step");
   EXPECT_EQ((*site)[1].function, "inner");
   EXPECT_EQ((*site)[2].function, "outer");
-  EXPECT_EQ(table.find({7, 4}), nullptr);
-  EXPECT_EQ(table.find({8, 3}), nullptr);
+  EXPECT_EQ(table.find({7, 4}, Cause::receive), nullptr);
+  EXPECT_EQ(table.find({8, 3}, Cause::receive), nullptr);
 }
 
 TEST(CallSite, HasABoundAndNeedsASlot) {
   CallSiteTable table;
   CallFrameRecord many = frame(FrameKind::native, 0, "f", "a.so");
   for (int i = 0; i < 1000; ++i) table.add(many);
-  EXPECT_EQ(table.find({7, 3})->size(), 64U);
+  EXPECT_EQ(table.find({7, 3}, Cause::receive)->size(), 64U);
   for (many.ordinal = 10; many.ordinal < 10000; ++many.ordinal) table.add(many);
-  EXPECT_EQ(table.find({7, 9999}), nullptr);
+  EXPECT_EQ(table.find({7, 9999}, Cause::receive), nullptr);
   many.ordinal = -1;
   table.add(many);
-  EXPECT_EQ(table.find({7, -1}), nullptr);
+  EXPECT_EQ(table.find({7, -1}, Cause::receive), nullptr);
 }
 
 Bubble bubble(std::uint64_t rhythm, std::int32_t ordinal) {

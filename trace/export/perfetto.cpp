@@ -77,9 +77,7 @@ class RankWriter : public RecordTaker {
  private:
   void take(TimePoint, const Bubble& bubble) {
     const std::string cause = name_of(bubble.cause);
-    // The places of bubbles that the training says are not those of groups.
-    const CallSite* const call_site =
-        bubble.cause != Cause::schedule ? rank_.call_sites.find({bubble.rhythm, bubble.slot.ordinal}) : nullptr;
+    const CallSite* const call_site = rank_.call_sites.find({bubble.rhythm, bubble.slot.ordinal}, bubble.cause);
     slice(bubbles_row + static_cast<std::int32_t>(bubble.cause), "bubbles: " + cause,
           {0, names_.bubble(rank_, bubble), "bubble", nullptr}, bubble.opened, bubble.closed,
           PlacedBubble{bubble, call_site});

@@ -2,7 +2,9 @@
 #include "trace/names/schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <utility>
 
 namespace weft::names {
 namespace {
@@ -16,6 +18,10 @@ struct Task {
 using Tasks = std::vector<Task>;
 
 constexpr std::size_t most_ahead_in_ring = 3;
+constexpr std::array<std::pair<Lane, Lane>, 4> in_and_out{{{Lane::activation_in, Lane::activation_out},
+                                                           {Lane::activation_in, Lane::gradient_out},
+                                                           {Lane::gradient_in, Lane::activation_out},
+                                                           {Lane::gradient_in, Lane::gradient_out}}};
 
 Lane lane_of(bool forward, bool received) {
   if (forward) return received ? Lane::activation_in : Lane::activation_out;
@@ -93,13 +99,10 @@ Tasks chain_tasks(const Position& at, int microbatches, bool forward) {
 // Receives that are posted ahead of passes of both directions come by fewer passes of their own direction earlier where
 // the two alternate. A rank posts all of them by as many passes ahead.
 bool fits_both_ways(const Lanes& lanes, const Tasks& tasks, std::size_t most_ahead) {
-  for (std::size_t ahead = 0; ahead <= most_ahead; ++ahead) {
-    bool fits = true;
-    for (const Lane in : {Lane::activation_in, Lane::gradient_in})
-      for (const Lane out : {Lane::activation_out, Lane::gradient_out})
-        fits = fits && is_in_order(lanes, in, out, tasks, ahead);
-    if (fits) return true;
-  }
+  for (std::size_t ahead = 0; ahead <= most_ahead; ++ahead)
+    if (std::ranges::all_of(
+            in_and_out, [&](const auto& pair) { return is_in_order(lanes, pair.first, pair.second, tasks, ahead); }))
+      return true;
   return false;
 }
 
@@ -179,11 +182,9 @@ bool shows_turns(int ranks, const Looping& looping) {
 // PyTorch posts a receive when the sender's pass comes in its plan of all ranks, so now earlier, now later. The order
 // of the sends is that of the passes all the same.
 bool fits_sends(const Lanes& lanes, const Tasks& tasks) {
-  bool fits = is_in_order(lanes, Lane::activation_out, Lane::gradient_out, tasks, 0);
-  for (const Lane in : {Lane::activation_in, Lane::gradient_in})
-    for (const Lane out : {Lane::activation_out, Lane::gradient_out})
-      fits = fits && is_received_in_time(lanes, in, out, tasks);
-  return fits;
+  return is_in_order(lanes, Lane::activation_out, Lane::gradient_out, tasks, 0) &&
+         std::ranges::all_of(
+             in_and_out, [&](const auto& pair) { return is_received_in_time(lanes, pair.first, pair.second, tasks); });
 }
 
 }  // namespace

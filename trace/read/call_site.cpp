@@ -32,7 +32,8 @@ void CallSiteTable::add(const CallFrameRecord& frame) {
   std::stable_sort(site.begin(), site.end(), by_kind);
 }
 
-const CallSite* CallSiteTable::find(const SlotKey& slot) const {
+const CallSite* CallSiteTable::find(const SlotKey& slot, Cause cause) const {
+  if (cause == Cause::schedule) return nullptr;
   const auto found = sites_.find(slot);
   return found == sites_.end() ? nullptr : &found->second;
 }

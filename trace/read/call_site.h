@@ -30,8 +30,9 @@ std::string text_of(const CallFrame& frame, bool whole_path);
 class CallSiteTable {
  public:
   void add(const CallFrameRecord& frame);
-  // nullptr: none is known.
-  const CallSite* find(const SlotKey& slot) const;
+  // Of bubbles of this cause. nullptr: none is known, or the training itself says that it is idle there: the slots of
+  // call sites are those of groups.
+  const CallSite* find(const SlotKey& slot, Cause cause) const;
 
  private:
   static constexpr std::size_t most_sites = 1024;  // a trace of Weft has a fourth of that

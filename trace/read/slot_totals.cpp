@@ -32,13 +32,11 @@ void SlotTable::note_rhythm(Entry& entry, std::uint64_t rhythm) {
   if (std::find(known.begin(), known.end(), rhythm) == known.end()) known.push_back(rhythm);
 }
 
-// The call sites of a trace are those of groups; where the training itself says that it is idle there is none.
 SlotTotals SlotTable::finished(const Entry& entry) const {
   SlotTotals totals = entry.totals;
   totals.median = entry.lengths.median();
-  if (totals.cause == Cause::schedule) return totals;
   for (const std::uint64_t rhythm : entry.rhythms) {
-    const CallSite* const site = sites_.find({rhythm, totals.slot.ordinal});
+    const CallSite* const site = sites_.find({rhythm, totals.slot.ordinal}, totals.cause);
     if (site == nullptr) continue;
     totals.call_site = *site;
     break;
