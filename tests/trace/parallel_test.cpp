@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace weft {
@@ -27,6 +29,8 @@ TEST(Parallel, AnErrorIsThrownToTheCaller) {
                              [&](std::size_t, std::size_t index) {
                                ++read;
                                if (index == 3) throw std::runtime_error("no");
+                               // The other reader, which might read all of them while this one is kept from running.
+                               if (index > 3) std::this_thread::sleep_for(std::chrono::microseconds(100));
                              }),
                std::runtime_error);
   EXPECT_LT(read, 100'000);
