@@ -38,6 +38,17 @@ whole() {
   [ "$(grep -cF '"compared": true' "$work/out")" -eq "$1" ] || fail "not all ranks are compared"
   ! grep -E "window could|outside the trace|has no window|are missing" "$work/out" || fail "something is missing"
 }
+# PROGRAM: right, and where the report itself has it that Weft's thread was late, right in one of three runs.
+right_when_on_time() {
+  local try
+  for try in 1 2 3; do
+    rm -rf "$work/trace"
+    run "$@" || fail "the program fails"
+    right && return
+    grep -qF "a likely cause: Weft's thread was late" "$work/out" || return 1
+  done
+  return 1
+}
 options=()
 
 off() {  # REASON: the training goes on, and all three places say why there is no validation
@@ -86,8 +97,7 @@ CHECKS
   sees)
     # Rank 1 is hardly ever idle: half a look of lateness at each of its bubbles is most of what it reports.
     SIMGPU_TIME_SCALE=$((3 * SIMGPU_TIME_SCALE))
-    run "$program" 15 || fail "the program fails"
-    right || fail "Weft is not right" ;;
+    right_when_on_time "$program" 15 || fail "Weft is not right" ;;
   blinded)
     run "$program" 15 "$hidden" || fail "the program fails"
     validate
@@ -95,8 +105,7 @@ CHECKS
     says "rank 0: the training computed in" out ;;
   fill)
     options=(--fill matmul)
-    run "${trainer[@]}" || fail "the training fails"
-    right || fail "Weft is not right"
+    right_when_on_time "${trainer[@]}" || fail "Weft is not right"
     validate --json
     python3 -B - "$work" <<'CHECKS' || fail "fill is not told apart"
 import json, sys

@@ -62,7 +62,9 @@ TEST(CoreOnSimulator, MarkedMemoryIsMovable) {
 TEST(CoreOnSimulator, FillsWithoutBeingNoticed) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}});
   const std::string hello = job.open();
-  EXPECT_EQ(std::count(hello.begin(), hello.end(), '\n'), 1) << hello;
+  // A copy may be measured while the machine has no processor for it.
+  const bool warned = hello.find("more than WEFT_SLICE") != std::string::npos;
+  EXPECT_EQ(std::count(hello.begin(), hello.end(), '\n'), warned ? 2 : 1) << hello;
   train(job, 60);
   job.close();
 

@@ -26,8 +26,9 @@ inline std::string jobs(const std::string& text) {
   return "@" + path;
 }
 
-inline std::string job_with(const std::string& variants, const std::string& more = "") {
-  return "[[job]]\nname = \"tune\"\nfill = \"" + copy_job("12") + "\"\nvariants = " + variants + "\n" + more;
+inline std::string job_with(const std::string& variants, const std::string& more = "",
+                            const std::string& steps = "12") {
+  return "[[job]]\nname = \"tune\"\nfill = \"" + copy_job(steps) + "\"\nvariants = " + variants + "\n" + more;
 }
 
 inline Lines job_lines(const SimulatedJob& job, int number) {

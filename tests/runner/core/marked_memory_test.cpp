@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,7 +20,6 @@ using testing::count_of;
 using testing::free_memory;
 using testing::record_of;
 using testing::SimulatedJob;
-using testing::train;
 using testing::Variables;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
@@ -35,12 +35,13 @@ struct MarkedMemoryTest : ::testing::Test {
                       {"WEFT_LOG", "error"}});
     job.emplace(variables);
     job->open();
-    train(*job, 36);
+    trains(36);
   }
   // A test that gives up has not come to it.
   void TearDown() override {
     if (HasFatalFailure()) job->close();
   }
+  void trains(int microbatches) { testing::train(*job, microbatches, bubble); }
   void take(std::size_t bytes) {
     ASSERT_EQ(job->function<decltype(&::cuMemAlloc_v2)>("cuMemAlloc_v2")(&memory, bytes), CUDA_SUCCESS);
     job->core.memory_taken(0);
@@ -49,8 +50,7 @@ struct MarkedMemoryTest : ::testing::Test {
   // Training goes on until then.
   bool reached(const std::function<bool()>& done) {
     for (int turn = 0; turn < 600 && !done(); ++turn) {
-      job->microbatch(6ms);
-      job->wait_for_gpu();
+      trains(1);
       job->core.quiet_moment(0);
     }
     return done();
@@ -81,6 +81,12 @@ struct MarkedMemoryTest : ::testing::Test {
     return bytes;
   }
 
+  // Long enough for a copy of what is marked, also where simulated time is slowed down (scripts/sanitize).
+  static std::chrono::microseconds bubble_of(const char* slowed) {
+    return 6ms * (slowed == nullptr ? 1 : std::stoi(slowed));
+  }
+
+  const std::chrono::microseconds bubble = bubble_of(std::getenv("SIMGPU_TIME_SCALE"));
   std::optional<SimulatedJob> job;
   CUdeviceptr memory = 0;
 };
@@ -90,12 +96,12 @@ TEST_F(MarkedMemoryTest, LeavesWhileTheTrainingIsShortOfMemoryAndComesBack) {
   take(34 * mib);
   EXPECT_EQ(free_memory(*job), 30 * mib) << "nothing goes before its content has been copied, in bubbles";
   EXPECT_TRUE(reached([&] { return free_memory(*job) == 34 * mib; }));
-  train(*job, 12);
+  trains(12);
   EXPECT_EQ(free_memory(*job), 34 * mib) << "there is too little for it to come back";
   give_back();
   EXPECT_TRUE(reached([&] { return free_memory(*job) == 64 * mib; }));
   EXPECT_TRUE(reached([&] { return !job->quiet_moments_wanted; })) << "it is back, and nothing more is to be done";
-  train(*job, 36);
+  trains(36);
   job->close();
   const auto trace = job->trace();
   EXPECT_EQ(moved(trace, "to_host"), 4 * mib);
@@ -113,7 +119,7 @@ TEST_F(MarkedMemoryTest, LeavesWhileTheTrainingIsShortOfMemoryAndComesBack) {
 TEST_F(MarkedMemoryTest, IsNotEnoughWhereTheTrainingLacksMore) {
   open();
   take(40 * mib);  // 24 are left, and with what is marked 28
-  train(*job, 12);
+  trains(12);
   job->close();
   EXPECT_EQ(count_of(job->trace(), "move"), 0U);
 }
@@ -125,7 +131,7 @@ TEST_F(MarkedMemoryTest, ARescueTakesAllWhileSomeOfItIsOnTheHost) {
   EXPECT_TRUE(testing::rescued_soon(*job));
   EXPECT_EQ(free_memory(*job), 94 * mib);
   give_back();
-  train(*job, 12);
+  trains(12);
   job->core.quiet_moment(0);
   EXPECT_EQ(free_memory(*job), 128 * mib) << "nothing comes back after that";
   EXPECT_FALSE(job->quiet_moments_wanted);

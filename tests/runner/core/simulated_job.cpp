@@ -302,8 +302,8 @@ std::size_t count_of(const std::vector<nlohmann::json>& records, const std::stri
       records.begin(), records.end(), [&](const nlohmann::json& record) { return record.value("type", "") == type; }));
 }
 
-void train(SimulatedJob& job, int microbatches) {
-  for (int microbatch = 0; microbatch < microbatches; ++microbatch) job.microbatch(std::chrono::milliseconds(6));
+void train(SimulatedJob& job, int microbatches, std::chrono::microseconds wait) {
+  for (int microbatch = 0; microbatch < microbatches; ++microbatch) job.microbatch(wait);
   job.wait_for_gpu();
 }
 

@@ -56,9 +56,9 @@ class SimulatedJob {
   }
   static std::map<std::string, void*> replaced;
   static std::atomic<std::uint32_t> streams_in_use;  // as the shim says
-  static std::atomic<int> times_reserved;  // that the core has told the shim of
+  static std::atomic<int> times_reserved;            // that the core has told the shim of
   static std::atomic<std::uint32_t> times_given_back;
-  static MarkerWords words();                        // as the core handed them over last
+  static MarkerWords words();  // as the core handed them over last
   bool turned_off = false;
   std::atomic<bool> quiet_moments_wanted{false};
 
@@ -91,7 +91,7 @@ class SimulatedJob {
 // A fill job for WEFT_FILL: the one that copies, with its arguments.
 std::string copy_job(const std::string& arguments);
 
-void train(SimulatedJob& job, int microbatches = 36);
+void train(SimulatedJob& job, int microbatches = 36, std::chrono::microseconds wait = std::chrono::milliseconds(6));
 std::size_t free_memory(SimulatedJob& job);  // of the current device
 
 // Of a trace: the first record of the type, and how many there are.

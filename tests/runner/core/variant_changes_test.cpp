@@ -16,8 +16,9 @@ using namespace testing;
 
 // A copy of 30 MB to the GPU takes longer than a bubble of a millisecond.
 TEST(VariantChanges, OneThatNoBubbleHasRoomForGivesWay) {
-  SimulatedJob job(
-      Variables{{"WEFT_FILL", jobs(job_with(R"(["30000000", "4096"])"))}, {"WEFT_SLOWDOWN_BUDGET", "off"}});
+  const std::string one_step =
+      job_with(R"(["30000000", "4096"])", "", "1");  // which is soon tried, instrumented as well
+  SimulatedJob job(Variables{{"WEFT_FILL", jobs(one_step)}, {"WEFT_SLOWDOWN_BUDGET", "off"}});
   const std::size_t before = testing::free_memory(job);
   job.open();
   trains_until(job, 0us, 60s, [] { return SimulatedJob::times_reserved == 2; });
