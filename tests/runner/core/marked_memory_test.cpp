@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <string>
@@ -23,6 +22,13 @@ using testing::SimulatedJob;
 using testing::Variables;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
+
+// Long enough for a copy of what is marked.
+#ifdef __SANITIZE_THREAD__
+constexpr std::chrono::microseconds bubble = 60ms;
+#else
+constexpr std::chrono::microseconds bubble = 6ms;
+#endif
 
 // Of 128 MiB the reservation has 64, of which the job has marked 4. 64 are left, of which 32 have to stay so.
 struct MarkedMemoryTest : ::testing::Test {
@@ -81,12 +87,6 @@ struct MarkedMemoryTest : ::testing::Test {
     return bytes;
   }
 
-  // Long enough for a copy of what is marked, also where simulated time is slowed down (scripts/sanitize).
-  static std::chrono::microseconds bubble_of(const char* slowed) {
-    return 6ms * (slowed == nullptr ? 1 : std::stoi(slowed));
-  }
-
-  const std::chrono::microseconds bubble = bubble_of(std::getenv("SIMGPU_TIME_SCALE"));
   std::optional<SimulatedJob> job;
   CUdeviceptr memory = 0;
 };
