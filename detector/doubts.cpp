@@ -11,9 +11,15 @@ namespace weft {
 // All that was enqueued on the stream before this ticket is over. `by`: it is that of this.
 void Streams::note_passed(const Stream& stream, Ticket place, Passed by) {
   for_each_sharer(stream, [&](const Stream& other) {
-    note_passed(stream, other.id, proving_places(other, by), place);
+    if (may_be_past(place, other)) note_passed(stream, other.id, proving_places(other, by), place);
     return true;
   });
+}
+
+// A quick test that spares most of them the one for the place: all that the stream has ahead has later tickets than its
+// latest mark, if that is not so old that tickets have started again.
+bool Streams::may_be_past(Ticket place, const Stream& stream) const {
+  return stream.at.kind == Kind::none || newest_ - stream.at.ticket >= comparable || is_before(stream.at.ticket, place);
 }
 
 void Streams::note_passed(const Stream& stream, StreamId blocked, const ProvingPlaces& held, Ticket place) {
@@ -40,6 +46,7 @@ void Streams::note_passed_already(const Stream& blocked) {
     for_each_sharer(blocked, [&](const Stream& other) {
       if (other.at.kind == Kind::none || other.at.kind == Kind::lost) return true;
       if (passed_by(other) != by || newest_ - other.at.ticket >= comparable) return true;
+      if (!may_be_past(other.at.ticket, blocked)) return true;
       if (!held) held = proving_places(blocked, by);
       note_passed(other, blocked.id, *held, other.at.ticket);
       return held->wait || held->kernel;

@@ -313,6 +313,7 @@ class Streams {
   bool surely_holds(const Stream& stream, const Mark& obstacle) const;
   void note_passed(const Stream& stream, StreamId blocked, const ProvingPlaces& held, Ticket place);
   void note_passed_already(const Stream& blocked);
+  bool may_be_past(Ticket place, const Stream& stream) const;
   std::optional<Ticket> place_of_work(const Stream& stream) const;
   std::optional<Ticket> blocked_place(Stream& stream) const;
   std::optional<Ticket> proving_place(const Stream& stream, Passed by) const;

@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$source_dir"
 
 train() {  # name, fill, more options
-  timeout 200 scripts/on-simulated-gpu --build "$build" "$build/bin/weft" run --fill "$2" --set log=info --output "$work/$1" "${@:3}" -- \
+  timeout 380 scripts/on-simulated-gpu --build "$build" "$build/bin/weft" run --fill "$2" --set log=info --output "$work/$1" "${@:3}" -- \
     "$build/bin/trainer" --launch 4 --iterations 14 --text LICENSE >"$work/$1.log" 2>"$work/$1.messages"
   cat "$work/$1.messages"
   "$build/bin/weft" summary "$work/$1" | tee "$work/$1.text"

@@ -11,7 +11,7 @@ two=()
 if command -v taskset >/dev/null && taskset -c 0,1 true 2>/dev/null; then two=(taskset -c 0,1); fi
 mkdir "$work/truth"
 export SIMGPU_DEVICES=8 SIMGPU_LOG=$work/truth SIMGPU_SCHEDULING=realtime XDG_RUNTIME_DIR=$work
-timeout 150 "${two[@]}" "$source_dir/scripts/on-simulated-gpu" --build "$build" "$build/bin/weft" run --observe \
+timeout 380 "${two[@]}" "$source_dir/scripts/on-simulated-gpu" --build "$build" "$build/bin/weft" run --observe \
   --output "$work/trace" -- "$build/bin/trainer" --launch 8 --iterations 20 --text "$source_dir/LICENSE" >"$work/err" 2>&1 ||
   fail "the training fails"
 "$build/bin/weft" summary --json "$work/trace" >"$work/summary" 2>>"$work/err" || fail "weft summary fails"

@@ -14,7 +14,7 @@ fill = "$matmul"
 name = "tune"
 variants = ["size=1024", "size=64"]   # 12 MiB and more; 48 KiB and more
 EOF
-timeout 200 scripts/on-simulated-gpu --build "$build" "$build/bin/weft" run --fill "@$work/jobs.toml" --memory 8MiB \
+timeout 380 scripts/on-simulated-gpu --build "$build" "$build/bin/weft" run --fill "@$work/jobs.toml" --memory 8MiB \
   --set log=info --output "$work/trace" -- \
   "$build/bin/trainer" --launch 2 --iterations 14 --text LICENSE >"$work/log" 2>"$work/messages"
 cat "$work/messages"
