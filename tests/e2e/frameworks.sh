@@ -58,8 +58,8 @@ for rank in ranks:
         names(rank, outside)
         continue
     if case == "copies":
-        # The host waits in CUDA, for a copy.
-        assert not any(why.startswith(outside) for why in rank.causes), rank
+        # The host waits in CUDA, for a copy. An instrumented one is slow enough between its calls to be seen there.
+        assert rank.uncertain < 0.001 or not any(why.startswith(outside) for why in rank.causes), rank
     if case == "context_waits":
         # Nobody can tell whether the stream that was made behind the wait runs.
         names(rank, "a context waits for an event: ")

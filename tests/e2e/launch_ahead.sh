@@ -32,9 +32,10 @@ for rank in ranks:
 assert receiver.true > 0.2 and receiver.covered > 0.9, receiver
 assert receiver.precision > 0.9 or receiver.idle < 0.05, receiver
 if case == "full":
-    # The host stands in a launch: the receive is why, and not the host.
+    # The host stands in a launch: the receive is why, and not the host, but for moments of a slow, instrumented one.
     assert receiver.coverage > 0.85 and receiver.uncertain < 0.05, receiver
-    assert not any(cause.startswith("host wait outside CUDA") for cause in receiver.causes), receiver
+    outside = any(cause.startswith("host wait outside CUDA") for cause in receiver.causes)
+    assert receiver.uncertain < 0.01 or not outside, receiver
 elif case == "receives":
     # Most of them have no markers. In the other cases little time goes by once the first receive is over.
     cause = "more is outstanding on a stream than is followed"
