@@ -106,7 +106,7 @@ void print_schedules(const TableOptions& options) {
       "iterations from 1 s | shorter ones | 80 %% intervals hold |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const char* const schedule : schedules_of(options))
     for (const double jitter : {0.01, 0.05, 0.15})
-      for (const double budget : {0.001, 0.01}) print_worst(schedule, jitter, budget, options);
+      for (const double budget : {0.001, 0.003, 0.01, 0.03}) print_worst(schedule, jitter, budget, options);
 }
 
 void print_budgets(const TableOptions& options) {

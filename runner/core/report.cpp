@@ -36,7 +36,7 @@ std::string slowdown_text(const SlowdownRecord& slowdown) {
       "%+.2f %% (95 %% interval %+.2f to %+.2f %%, %u iterations with fill against %u without; budget %.3g %%)",
       100 * slowdown.estimate, 100 * slowdown.low, 100 * slowdown.high, slowdown.filled, slowdown.control,
       100 * slowdown.budget);
-  if (slowdown.share < 1) text += formatted("; at last %.3g %% of the bubbles were filled", 100 * slowdown.share);
+  if (slowdown.share < 1) text += formatted("; at last %.3g %% of the bubble time might be filled", 100 * slowdown.share);
   return text;
 }
 

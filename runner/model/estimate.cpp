@@ -21,8 +21,11 @@ void EstimatedRank::add(const Bubble& bubble) {
   ++result_.bubbles;
   result_.idle += length;
   if (budget_.leaves_out(bubble)) result_.left_out += length;
-  if (budget_.may_fill(bubble)) return fill(bubble);
-  count(Unfilled::held_back);
+  if (budget_.may_fill(bubble))
+    fill(bubble);
+  else
+    count(Unfilled::held_back);
+  budget_.bubble_closed(bubble);
 }
 
 void EstimatedRank::fill(const Bubble& bubble) {
@@ -60,7 +63,7 @@ bool EstimatedRank::launch_all(const Bubble& bubble, TimePoint seen, TimePoint& 
   last = {};
   while (stream_.make_offers() != 0) {
     const FillView view = stream_.offer(0);
-    last = plan(planner_, now, seen, bubble, view.in_flight, view.candidates);
+    last = plan(planner_, now, seen, bubble, view.in_flight, view.candidates, budget_.guard(bubble));
     if (!last.launch) break;
     stream_.launch(now, bubble.id, stream_.choice(0, last.candidate));
     budget_.launched(bubble.iteration);

@@ -2,6 +2,7 @@
 #include "runner/policy/budget.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "detector/dcheck.h"
 
@@ -29,8 +30,10 @@ constexpr double target = 0.8;
 constexpr double one_sided_95 = 1.644854, one_sided_98_8 = 2.257129, one_sided_99_5 = 2.575829;
 // The first two runs have fewer: there are many trainings in which they are quick by chance.
 constexpr std::uint32_t few_control = 8;
-constexpr std::uint32_t highest_price = 4;  // a level; at a still higher one nothing would be launched at all
-constexpr std::uint32_t most_halvings = Budget::lowest_level - 1;
+// A step back that was too much is tried again after so many iterations that are compared; twice as many each time.
+constexpr std::uint64_t least_patience = 400, most_patience = 100'000;
+// No bubble that slices fit in is longer than the guard: nothing would ever be measured again.
+constexpr std::uint32_t most_kept_back = 100;
 
 }  // namespace
 
@@ -45,19 +48,38 @@ bool Budget::may_fill(const Bubble& bubble) const {
   const bool is_unknown = unmeasured >= most || filled_since_report_ >= most_unmeasured;
   if (is_unknown && bubble.iteration != last_filled_) return false;
   if (known->level == barred || is_held(*known)) return false;
-  const std::uint64_t spread = bubble.id * golden >> (64 - most_halvings);
-  return spread < (std::uint64_t{1} << most_halvings) >> halvings(*known);
+  // A bubble without a forecast has no end to guard.
+  const Level& level = levels[known->level];
+  const double bubbles = known->present_guard && bubble.forecast ? 1.0 / (1U << level.halved) : level.share();
+  return static_cast<double>(bubble.id * golden) <
+         bubbles * static_cast<double>(std::numeric_limits<std::uint64_t>::max());
+}
+
+Duration Budget::guard(const Bubble& bubble) const {
+  const KnownRhythm* const known = find(bubble.rhythm);
+  return known == nullptr ? Duration{} : known->present_guard.value_or(Duration{});
+}
+
+void Budget::bubble_closed(const Bubble& bubble) {
+  // One whose group was posted early is never filled.
+  if (!is_limit(budget_) || !bubble.forecast || bubble.pattern == Pattern::posted_early) return;
+  for (KnownRhythm& known : rhythms_)
+    if (known.latest != 0 && known.rhythm == bubble.rhythm) known.guard.bubble_closed(bubble.forecast->median);
+}
+
+void Budget::set_guard(KnownRhythm& known) {
+  const double before_guard = levels[known.level].before_guard;
+  known.present_guard = before_guard == 1 || before_guard == 0 ? std::nullopt : known.guard.with_share(before_guard);
 }
 
 // The first price, before anything is known, keeps most pipelines within the budget: of the table of prices in
-// docs/bench.md, a slowdown of 0.1 % at 80 and 0.2 % at 12.
+// docs/bench.md, a slowdown of 0.06 % at 80 and 0.2 % at 8.
 double Budget::price(std::uint64_t rhythm) const {
   constexpr double cost_at_price = 0.08;
   if (allowed() <= 0) return std::numeric_limits<double>::infinity();
   const double first = std::max(least_price, cost_at_price / allowed());
   const KnownRhythm* const known = find(rhythm);
-  return caution_ *
-         (known == nullptr ? first : first * static_cast<double>(1U << (2 * std::min(known->level, highest_price))));
+  return caution_ * first * (known == nullptr ? 1 : levels[known->level].dearer);
 }
 
 // Measuring the slowdown takes hundreds of iterations. Overruns are known at once, but not how many of them the
@@ -111,6 +133,8 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   if (budget_ == unlimited || length <= Duration{}) return Change::none;
   watch_overruns(length);
   KnownRhythm& known = take_up(iteration);
+  known.guard.iteration_ended();
+  set_guard(known);
   // The first bubble of the next iteration may have been filled already when this one is said to be over.
   const bool filled = was_filled(iteration.number);
   const std::uint32_t not_over = filled_since_report_ != 0 && last_filled_ > iteration.number ? 1 : 0;
@@ -126,12 +150,25 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   // A run is known by the turn of its first iteration, and by when the rhythm was found: then turns may begin anew.
   const std::uint64_t run = (iteration.number - iteration.since_found) * golden + part.run;
   if (filled != left_out) known.ratios.add(run, left_out, length, iteration.groups);
+  if (is_kept_empty(known, filled, left_out)) {
+    change_level(known, known.before.value_or(Slowdown{}), known.level - 1);
+    known.went_back = true;
+    return Change::more;
+  }
   if (known.held_for > 0 && !is_held(known)) {
     known.held_for = 0;
     return Change::more;
   }
   const bool is_last_of_run = left_out && !part_of(iteration.turn + 1).comparable;
   return is_last_of_run || known.compared % decide_every == 0 ? decide(known) : Change::none;
+}
+
+// Iterations that might have been filled had no slice, in a row, because of the guard.
+bool Budget::is_kept_empty(KnownRhythm& known, bool filled, bool left_out) {
+  const bool by_guard = std::exchange(kept_back_by_guard_, false);
+  if (left_out) return false;
+  known.kept_back = by_guard && !filled ? known.kept_back + 1 : 0;
+  return known.kept_back >= most_kept_back && may_go_back(known);
 }
 
 // It is likely that filling costs too much: a step down is cheap, and can be taken back. After many iterations, though:
@@ -174,26 +211,35 @@ Budget::Change Budget::decide(KnownRhythm& known) {
     known.ratios.forget();
     return Change::none;
   }
-  if (whole) known.too_much = false;
+  if (whole) {
+    known.too_much = false;
+    if (std::exchange(known.went_back, false)) known.patience = 0;
+  }
   // Up again when there is room for that. A quarter of the price was seen to cost up to five times as much, and from
-  // the second level on it is for twice as many bubbles. Fill does not make iterations shorter: where it seems to,
+  // the second level on it is for up to twice the bubble time. Fill does not make iterations shorter: where it seems to,
   // something else is being measured.
   const double enough = allowed() / (known.level <= 1 ? 5 : 8);
   const bool cheap = (sure && sure->high <= enough) || (whole && slowdown->estimate <= enough);
-  if (known.level == 0 || !cheap || slowdown->high < 0) return Change::none;
+  if (!cheap || slowdown->high < 0 || !may_go_back(known)) return Change::none;
   change_level(known, *slowdown, known.level - 1);
+  known.went_back = true;
   return Change::more;
 }
 
 // As many levels down as keep the budget when half the fill costs half as much, and a higher price alone at most halves
-// the cost; nothing at all below the lowest.
+// the cost; nothing at all below the lowest. From a level that was only tried, back to where it was cheap.
 Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
   std::uint32_t level = known.level + 1;
   const auto cost_at = [&](std::uint32_t lower) {
-    const double share = static_cast<double>(1U << halvings(known)) / static_cast<double>(1U << (lower - 1));
-    return reason.estimate * (lower == 1 ? 0.5 : share);
+    return reason.estimate * (lower == 1 ? 0.5 : levels[lower].share() / levels[known.level].share());
   };
-  while (level < lowest_level && cost_at(level) > target * allowed()) ++level;
+  if (known.went_back) {
+    known.tried = known.level;
+    known.patience = std::clamp(2 * known.patience, least_patience, most_patience);
+    known.try_again = known.compared + known.patience;
+  } else {
+    while (level < lowest_level && cost_at(level) > target * allowed()) ++level;
+  }
   change_level(known, reason, level);
   const bool all_barred = std::all_of(rhythms_.begin(), rhythms_.end(),
                                       [](const KnownRhythm& each) { return each.latest == 0 || each.level == barred; });
@@ -211,6 +257,9 @@ Budget::Change Budget::hold(KnownRhythm& known, const Slowdown& reason, double c
 void Budget::change_level(KnownRhythm& known, const Slowdown& reason, std::uint32_t level) {
   WEFT_DCHECK(level <= barred && level != known.level);
   known.level = level;
+  known.went_back = false;
+  known.kept_back = 0;
+  set_guard(known);
   known.held_for = 0;
   known.before = reason;
   known.too_much = false;

@@ -14,6 +14,7 @@
 
 #include "detector/bubble.h"
 #include "runner/policy/control_schedule.h"
+#include "runner/policy/guard.h"
 #include "runner/policy/ratios.h"
 
 namespace weft {
@@ -27,24 +28,27 @@ class Budget {
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
   // There is something to measure: not where nothing is allowed, nor where all is.
   static constexpr bool is_limit(double budget) { return budget > 0 && budget != unlimited; }
-  // At each level, up to the fourth, the price of a delay is four times as high, which halves what overruns cost; from
-  // the second level on, only half as many bubbles are filled as at the one before.
-  static constexpr std::uint32_t lowest_level = 5;
-  static constexpr double least_price = 12;
+  static constexpr double least_price = 3;
   static constexpr std::size_t most_rhythms = 8;  // that are remembered; the one that was not seen for longest goes
 
   // `budget`: the slowdown that is allowed, 0.01 for 1 %. Unlimited: every iteration may be filled, nothing is
   // measured.
   explicit Budget(double budget) : budget_(budget) {}
 
-  // Whether this open bubble may be filled; the same answer as long as it is open, unless the level changes.
+  // Whether this open bubble may be filled; the same answer as long as it is open, unless an iteration ends in it.
   bool may_fill(const Bubble& bubble) const;
+  // Nothing begins so shortly before the expected end of this bubble.
+  Duration guard(const Bubble& bubble) const;
   // Its iteration goes without fill, for comparison.
   bool leaves_out(const Bubble& bubble) const { return budget_ != unlimited && is_control(bubble.turn); }
   // Of a second of delay, in seconds of fill work, in bubbles of this rhythm. Infinite where the budget is zero.
   double price(std::uint64_t rhythm) const;
   // Fill work outlasted a bubble by so much: seen at once, whether the training had to wait for it or not.
   void overran(Duration time) { overrun_ += time; }
+  // A bubble is over, filled or not.
+  void bubble_closed(const Bubble& bubble);
+  // A slice was ready, and the guard alone kept it back.
+  void kept_back_by_guard() { kept_back_by_guard_ = true; }
   // Watching costs so much already: filling may cost what is left.
   void leave_for_watching(double cost) { for_watching_ = cost; }
   // A slice was launched in a bubble of this iteration.
@@ -62,15 +66,34 @@ class Budget {
   // How a rhythm stands.
   struct State {
     std::optional<Slowdown> slowdown;  // at its level, or, while too little is known of that, what led to it
-    double share = 1;                  // of its bubbles that may be filled
+    double share = 1;                  // of its bubble time that may be filled
   };
   State present() const { return state_of(rhythms_[present_]); }  // the rhythm of the latest iteration
   double present_share() const { return share_of(rhythms_[present_]); }
   State longest() const;  // the one with the most iterations compared
 
  private:
-  // Above the lowest: nothing of this rhythm is filled any more.
-  static constexpr std::uint32_t barred = lowest_level + 1;
+  // How much is filled: each level costs less than the one before. A price that is four times as high halves what
+  // overruns cost. A guard before the end of bubbles costs less than to fill fewer of them, but not everything that
+  // fill work costs is less with it; a longer one would leave some jobs no room for a kernel.
+  struct Level {
+    double dearer;         // times the first price
+    double before_guard;   // of the bubble time, that is before the guard
+    std::uint32_t halved;  // so many times the bubbles are halved that are filled
+    constexpr double share() const { return before_guard / (1U << halved); }
+  };
+  static constexpr std::array<Level, 10> levels{{{1, 1, 0},
+                                                 {4, 1, 0},
+                                                 {16, 0.75, 0},
+                                                 {64, 0.5, 0},
+                                                 {256, 0.25, 0},
+                                                 {256, 0.25, 1},
+                                                 {256, 0.25, 2},
+                                                 {256, 0.25, 3},
+                                                 {256, 0.25, 4},
+                                                 {256, 0, 0}}};
+  // At the last one nothing of this rhythm is filled any more.
+  static constexpr std::uint32_t barred = levels.size() - 1, lowest_level = barred - 1;
 
   // The state of one rhythm. Only iterations of one rhythm are compared.
   struct KnownRhythm {
@@ -78,28 +101,38 @@ class Budget {
     std::uint64_t latest = 0;  // iteration, its number; 0: this entry is free
     std::uint64_t compared = 0;
     Ratios ratios;
+    Guard guard;
+    std::optional<Duration> present_guard;  // at this level
     bool has_control = false;
     bool follows_measured = false;   // the rhythm before it had control iterations, and the same level
     std::uint32_t unmeasured = 0;    // iterations with fill before the first without
     std::optional<Slowdown> before;  // the change of the level
     std::uint32_t level = 0;
-    bool too_much = false;  // a whole window at the lowest level said so
-    double held_for = 0;    // at the lowest level it costs at least so much, which is within the budget; 0: not known
+    bool too_much = false;   // a whole window at the lowest level said so
+    bool went_back = false;  // to this level, from a lower one; nothing speaks for it yet but that it was cheap there
+    std::uint32_t kept_back = 0;  // iterations in a row without a slice, because of the guard
+    std::uint32_t tried = 0;      // the level at which that was too much
+    std::uint64_t patience = 0;   // from then to the next try, in iterations that are compared
+    std::uint64_t try_again = 0;  // after so many of them
+    double held_for = 0;  // at the lowest level it costs at least so much, which is within the budget; 0: not known
   };
 
   double allowed() const { return budget_ > for_watching_ ? budget_ - for_watching_ : 0; }
   State state_of(const KnownRhythm& known) const;
-  static std::uint32_t halvings(const KnownRhythm& known) { return known.level == 0 ? 0 : known.level - 1; }
-  bool is_held(const KnownRhythm& known) const { return known.held_for > 0 && known.held_for > allowed(); }
-  double share_of(const KnownRhythm& known) const {
-    return known.level == barred || is_held(known) ? 0 : 1.0 / (1U << halvings(known));
+  // A step back, but to a level that was too much only after some time.
+  bool may_go_back(const KnownRhythm& known) const {
+    return known.level > 0 && !is_held(known) && (known.level - 1 > known.tried || known.compared >= known.try_again);
   }
+  bool is_held(const KnownRhythm& known) const { return known.held_for > 0 && known.held_for > allowed(); }
+  double share_of(const KnownRhythm& known) const { return is_held(known) ? 0 : levels[known.level].share(); }
   const KnownRhythm* find(std::uint64_t rhythm) const;
   KnownRhythm& take_up(const Iteration& iteration);
   Change decide(KnownRhythm& known);
+  bool is_kept_empty(KnownRhythm& known, bool filled, bool left_out);
   std::optional<Slowdown> likely_too_much(const KnownRhythm& known) const;
   Change fill_less(KnownRhythm& known, const Slowdown& reason);
   static Change hold(KnownRhythm& known, const Slowdown& reason, double cost);
+  static void set_guard(KnownRhythm& known);
   static void change_level(KnownRhythm& known, const Slowdown& reason, std::uint32_t level);
 
   void watch_overruns(Duration iteration);
@@ -111,7 +144,8 @@ class Budget {
   double caution_ = 1;       // times the price
   std::array<KnownRhythm, most_rhythms> rhythms_{};
   std::size_t present_ = 0;
-  std::uint64_t last_filled_ = 0;  // the latest iteration in which a slice was launched, and the one before
+  bool kept_back_by_guard_ = false;  // in this iteration
+  std::uint64_t last_filled_ = 0;    // the latest iteration in which a slice was launched, and the one before
   std::uint64_t last_filled_before_ = 0;
   std::uint32_t filled_since_report_ = 0;  // iterations; of some the end is not seen, and they are not reported
 };

@@ -32,7 +32,7 @@ Best best_of(const PlannerOptions& options, const Remaining& remaining, Duration
 }  // namespace
 
 Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble,
-              const InFlight& in_flight, const Candidates& candidates) {
+              const InFlight& in_flight, const Candidates& candidates, Duration guard) {
   if (!bubble) return {};
   WEFT_DCHECK(candidates.count > 0);
   Decision decision;
@@ -43,11 +43,13 @@ Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, cons
   const Remaining remaining(bubble->forecast, known - bubble->opened);
   const TimePoint begin = in_flight.slices == 0 ? now : std::max(in_flight.expected_end, now);
   const Duration until = std::max(begin - known, Duration{});
-  const Best best = best_of(options, remaining, until, candidates);
+  const bool guarded = is_guarded(*bubble, begin, guard);
+  const Best best = guarded ? Best{} : best_of(options, remaining, until, candidates);
   if (in_flight.slices == 0) {
     decision.launch = best.worth > 0;
     decision.candidate = best.candidate;
-    if (!decision.launch) decision.refusal = bubble->forecast ? Unfilled::no_room : Unfilled::no_forecast;
+    if (!decision.launch)
+      decision.refusal = guarded ? Unfilled::held_back : bubble->forecast ? Unfilled::no_room : Unfilled::no_forecast;
     return decision;
   }
   decision.again = look_for_end(now, in_flight.first_ends);

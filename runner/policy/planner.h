@@ -58,9 +58,14 @@ struct Decision {
 // overrun, over its length and the pause behind it. Behind one that runs, the same, but only where the pause that it
 // saves is worth more than the risk that the bubble ends before it begins. Ask once per slice; after a launch ask again
 // at once. `bubble`: the open bubble or nothing; `seen`: it was seen to be open at this time, at the latest look. That
-// it still is has to be hoped for.
+// it still is has to be hoped for. `guard`: nothing begins so shortly before the expected end of the bubble.
 Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble,
-              const InFlight& in_flight, const Candidates& candidates);
+              const InFlight& in_flight, const Candidates& candidates, Duration guard = {});
+
+// Nothing begins at this time, as the bubble is expected to end soon.
+inline bool is_guarded(const Bubble& bubble, TimePoint begin, Duration guard) {
+  return guard > Duration{} && bubble.forecast && begin > bubble.opened + (bubble.forecast->median - guard);
+}
 
 // When to look next for the end of a slice. Of one that is late more and more seldom: kernels of the main job may stand
 // ahead of it.

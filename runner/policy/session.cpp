@@ -140,6 +140,7 @@ void Session::take(const Finding& finding) {
     bubble.closed_within = precision_.of(bubble.closed);
     bubble.left_out = filling_ && budget_.leaves_out(bubble);
     record(finding.time, bubble);
+    budget_.bubble_closed(bubble);
     if (bubble.id == last_filled_) filled_closed_ = {bubble.id, bubble.closed};
     accounts_.note_end_within(bubble.closed_within);
     count_unfilled(bubble);
@@ -291,7 +292,8 @@ void Session::look(TimePoint now, const FillView& view) {
 // The detector tells of an opening when the next event comes. Where nothing is filled nothing is gained.
 void Session::spin(TimePoint now) {
   const std::optional<Bubble> bubble = detector_.open_bubble();
-  const bool is_filled = bubble && filling_ && bubble->id == last_filled_ && !late_.paused();
+  const bool is_filled = bubble && filling_ && bubble->id == last_filled_ && !late_.paused() &&
+                         !is_guarded(*bubble, now, budget_.guard(*bubble));
   if (is_filled && watching_.looks() == Watching::Looks::all && budget_.may_fill(*bubble))
     spinning_.is_open(*bubble, now);
   else
@@ -309,7 +311,9 @@ Decision Session::decide(TimePoint now, const FillView& view) {
   WEFT_DCHECK(now >= last_decision_ && view.in_flight.slices < options_.planner.most_in_flight);
   last_decision_ = now;
   candidates_ = view.candidates;
-  Decision decision = consider(now, looked_, detector_.open_bubble(), view.in_flight, view.candidates);
+  const std::optional<Bubble> bubble = detector_.open_bubble();
+  Decision decision = consider(now, looked_, bubble, view.in_flight, view.candidates);
+  if (decision.refusal == Unfilled::held_back && budget_.may_fill(*bubble)) budget_.kept_back_by_guard();
   const bool planned = decision.refusal == Unfilled::no_room || decision.refusal == Unfilled::no_forecast;
   if ((decision.launch || planned) && !may_launch_in_one_queue(view))
     decision = refused(decision.bubble, Unfilled::one_queue);
@@ -391,7 +395,8 @@ Decision Session::consider(TimePoint now, TimePoint seen, const std::optional<Bu
   if (late_.careful()) options.most_in_flight = 1;
   if (bubble) options.price = budget_.price(bubble->rhythm);
   if (bubble && budget_.is_used_up()) return refused(bubble->id, Unfilled::held_back);
-  Decision decision = plan(options, now, seen, bubble, in_flight, candidates);
+  const Duration guard = bubble ? budget_.guard(*bubble) : Duration{};
+  Decision decision = plan(options, now, seen, bubble, in_flight, candidates, guard);
   if (!bubble || decision.refusal) return decision;
   if (!budget_.may_fill(*bubble)) return refused(bubble->id, Unfilled::held_back);
   if (late_.paused() || detector_.capture_is_open()) return refused(bubble->id, Unfilled::other);

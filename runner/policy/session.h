@@ -68,7 +68,7 @@ struct Pending {
 struct Snapshot {
   enum class Filling : std::uint8_t { observes, fills, paused, ended };
   Filling filling = Filling::observes;
-  double share = 1;  // of the bubbles that the slowdown budget lets be filled
+  double share = 1;  // of the bubble time that the slowdown budget lets be filled
   std::uint64_t iterations = 0, bubbles = 0, slices = 0, fill_units = 0;
   Duration idle{}, filled{};
   std::optional<Bubble> open;

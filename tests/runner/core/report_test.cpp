@@ -154,8 +154,8 @@ TEST(EndLines, TellWhatFillingCost) {
   summary.slowdown->share = 0.125;
   EXPECT_TRUE(end_lines(filling_header(), summary, "d")
                   .at(3)
-                  .ends_with("budget 1 %); at last 12.5 % of the bubbles were "
-                             "filled"));
+                  .ends_with("budget 1 %); at last 12.5 % of the bubble time "
+                             "might be filled"));
 }
 
 TEST(EndLines, TellWhyNothingWasFilled) {

@@ -305,7 +305,7 @@ TEST(Budget, NothingIsDecidedBeforeASecondLook) {
   EXPECT_EQ(job.changes[Budget::Change::less], 0);
   job.run(8, [](double share) { return 100 + 50 * share; });
   EXPECT_EQ(job.changes[Budget::Change::less], 1);
-  EXPECT_EQ(job.budget.present().share, 1.0 / 16) << "the lowest: it is not sure yet";
+  EXPECT_EQ(job.budget.present().share, 1.0 / 64) << "the lowest: it is not sure yet";
 }
 
 TEST(Budget, FillsMoreAgainWhenItHasBecomeCheap) {
@@ -411,7 +411,7 @@ TEST(Budget, ARhythmAfterOneThatEndedFillingIsMeasuredItself) {
   ASSERT_DOUBLE_EQ(job.budget.present().share, 0);
   job.rhythm_found(3);
   job.run(1, [](double) { return 100.0; });
-  EXPECT_DOUBLE_EQ(job.budget.present().share, 1.0 / 16);
+  EXPECT_DOUBLE_EQ(job.budget.present().share, 1.0 / 64);
 }
 
 TEST(Budget, TrainingAndEvaluationInTurnAreComparedEachWithItself) {
@@ -525,14 +525,14 @@ TEST(Budget, ARhythmThatFollowsAMeasuredOneIsFilledUntilItsFirstRun) {
 TEST(Budget, ALowLevelSpreadsEvenly) {
   MainJob job;
   job.run(60, [](double share) { return 100 + 100 * share; });
-  ASSERT_EQ(job.budget.present().share, 1.0 / 16);
+  ASSERT_EQ(job.budget.present().share, 1.0 / 64);
   const auto every = static_cast<std::uint64_t>(1 / job.budget.present().share);
   for (std::uint64_t first = 1; first < 1000; ++first) {
     std::uint64_t filled = 0;
     for (std::uint64_t id = first; id < first + 5 * every; ++id)
       filled += job.budget.may_fill(bubble_of(id, 1000, 20)) ? 1U : 0U;
-    EXPECT_GE(filled, 4U) << first;
-    EXPECT_LE(filled, 6U) << first;
+    EXPECT_GE(filled, 3U) << first;
+    EXPECT_LE(filled, 7U) << first;
   }
 }
 
@@ -593,7 +593,7 @@ TEST(Budget, ForWatchingARhythmIsHeldBackAndNotBarred) {
   job.budget.leave_for_watching(0);
   job.run(6000, [](double) { return 100.0; });
   EXPECT_DOUBLE_EQ(job.budget.present().share, 1) << "and it recovers";
-  EXPECT_EQ(job.changes[Budget::Change::more], 6) << "from nothing to one in sixteen is said as well";
+  EXPECT_EQ(job.changes[Budget::Change::more], 9) << "from nothing to the lowest share is said as well";
   EXPECT_EQ(job.changes[Budget::Change::stop], 0);
 }
 

@@ -66,6 +66,26 @@ TEST(Planner, LongSlicesFarFromTheEndShortOnesNearIt) {
             three.alone[0]);
 }
 
+TEST(Planner, NothingBeginsInTheGuardBeforeTheExpectedEnd) {
+  constexpr Duration guard = microseconds(3000);
+  const PlannerOptions options;
+  const Bubble bubble = bubble_of(microseconds(9500), microseconds(10000), microseconds(10500));
+  const auto at = [&](int microseconds_after, const InFlight& in_flight) {
+    const TimePoint now = bubble_opened + microseconds(microseconds_after);
+    return plan(options, now, now, bubble, in_flight, three, guard);
+  };
+  EXPECT_EQ(chosen(at(6900, {})), three.alone[2]);
+  EXPECT_FALSE(at(7100, {}).launch);
+  EXPECT_EQ(at(7100, {}).refusal, Unfilled::held_back) << "it has room";
+  EXPECT_FALSE(at(6900, one_until(bubble_opened + microseconds(7100))).launch)
+      << "behind that one it would begin later";
+  EXPECT_TRUE(at(6500, one_until(bubble_opened + microseconds(6600))).launch);
+  Bubble unknown = bubble;
+  unknown.forecast.reset();
+  const TimePoint late = bubble_opened + microseconds(40000);
+  EXPECT_TRUE(plan(options, late, late, unknown, {}, three, guard).launch) << "whose end nobody expects";
+}
+
 TEST(Planner, GoesOnAfterTheForecastEnd) {
   const PlannerOptions options;
   const Bubble bubble = bubble_of(microseconds(9900), microseconds(10000), microseconds(10100));
