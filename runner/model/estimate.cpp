@@ -56,6 +56,7 @@ void EstimatedRank::fill(const Bubble& bubble) {
     ++result_.filled_bubbles;
   else
     count(last.refusal.value_or(Unfilled::other));
+  if (result_.slices == slices_before && last.refusal == Unfilled::held_back) budget_.kept_back_by_guard();
 }
 
 // False: nothing that the planner may say later would change its answer.

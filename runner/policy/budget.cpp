@@ -72,8 +72,8 @@ void Budget::set_guard(KnownRhythm& known) {
   known.present_guard = before_guard == 1 || before_guard == 0 ? std::nullopt : known.guard.with_share(before_guard);
 }
 
-// The first price, before anything is known, keeps most pipelines within the budget: of the table of prices in
-// docs/bench.md, a slowdown of 0.06 % at 80 and 0.2 % at 8.
+// The first price, before anything is known, keeps most pipelines within the budget: of 1F1B with a jitter of 5 % it
+// costs 0.06 % at 80 and 0.2 % at 8 (bench_policy schedules, budgets of 0.1 and 1 %).
 double Budget::price(std::uint64_t rhythm) const {
   constexpr double cost_at_price = 0.08;
   if (allowed() <= 0) return std::numeric_limits<double>::infinity();
@@ -132,6 +132,7 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   const Duration length = iteration.ended - iteration.started;
   if (budget_ == unlimited || length <= Duration{}) return Change::none;
   watch_overruns(length);
+  const bool by_guard = std::exchange(kept_back_by_guard_, false);
   KnownRhythm& known = take_up(iteration);
   known.guard.iteration_ended();
   set_guard(known);
@@ -150,8 +151,8 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   // A run is known by the turn of its first iteration, and by when the rhythm was found: then turns may begin anew.
   const std::uint64_t run = (iteration.number - iteration.since_found) * golden + part.run;
   if (filled != left_out) known.ratios.add(run, left_out, length, iteration.groups);
-  if (is_kept_empty(known, filled, left_out)) {
-    change_level(known, known.before.value_or(Slowdown{}), known.level - 1);
+  if (!left_out && is_kept_empty(known, filled, by_guard)) {
+    change_level(known, state_of(known).slowdown.value_or(Slowdown{}), known.level - 1);
     known.went_back = true;
     return Change::more;
   }
@@ -163,11 +164,12 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   return is_last_of_run || known.compared % decide_every == 0 ? decide(known) : Change::none;
 }
 
-// Iterations that might have been filled had no slice, in a row, because of the guard.
-bool Budget::is_kept_empty(KnownRhythm& known, bool filled, bool left_out) {
-  const bool by_guard = std::exchange(kept_back_by_guard_, false);
-  if (left_out) return false;
-  known.kept_back = by_guard && !filled ? known.kept_back + 1 : 0;
+// So many iterations that might have been filled had no slice, because of the guard, and none since had one.
+bool Budget::is_kept_empty(KnownRhythm& known, bool filled, bool by_guard) {
+  if (filled)
+    known.kept_back = 0;
+  else if (by_guard && known.present_guard && allowed() > 0)
+    ++known.kept_back;
   return known.kept_back >= most_kept_back && may_go_back(known);
 }
 
@@ -211,15 +213,13 @@ Budget::Change Budget::decide(KnownRhythm& known) {
     known.ratios.forget();
     return Change::none;
   }
-  if (whole) {
-    known.too_much = false;
-    if (std::exchange(known.went_back, false)) known.patience = 0;
-  }
+  if (whole) known.too_much = false;
   // Up again when there is room for that. A quarter of the price was seen to cost up to five times as much, and from
-  // the second level on it is for up to twice the bubble time. Fill does not make iterations shorter: where it seems to,
-  // something else is being measured.
+  // the second level on it is for up to twice the bubble time. Fill does not make iterations shorter: where it seems
+  // to, something else is being measured.
   const double enough = allowed() / (known.level <= 1 ? 5 : 8);
   const bool cheap = (sure && sure->high <= enough) || (whole && slowdown->estimate <= enough);
+  if ((whole || cheap) && std::exchange(known.went_back, false)) known.patience = 0;
   if (!cheap || slowdown->high < 0 || !may_go_back(known)) return Change::none;
   change_level(known, *slowdown, known.level - 1);
   known.went_back = true;
@@ -227,7 +227,8 @@ Budget::Change Budget::decide(KnownRhythm& known) {
 }
 
 // As many levels down as keep the budget when half the fill costs half as much, and a higher price alone at most halves
-// the cost; nothing at all below the lowest. From a level that was only tried, back to where it was cheap.
+// the cost: a guard may save more than that, which shows when it is stepped back to. Nothing at all below the lowest.
+// From a level that was only tried, back to the one before.
 Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
   std::uint32_t level = known.level + 1;
   const auto cost_at = [&](std::uint32_t lower) {

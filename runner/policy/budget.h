@@ -47,7 +47,7 @@ class Budget {
   void overran(Duration time) { overrun_ += time; }
   // A bubble is over, filled or not.
   void bubble_closed(const Bubble& bubble);
-  // A slice was ready, and the guard alone kept it back.
+  // A slice was ready, and nothing but the guard kept it back, or that watching costs so much.
   void kept_back_by_guard() { kept_back_by_guard_ = true; }
   // Watching costs so much already: filling may cost what is left.
   void leave_for_watching(double cost) { for_watching_ = cost; }
@@ -108,10 +108,10 @@ class Budget {
     std::uint32_t unmeasured = 0;    // iterations with fill before the first without
     std::optional<Slowdown> before;  // the change of the level
     std::uint32_t level = 0;
-    bool too_much = false;   // a whole window at the lowest level said so
-    bool went_back = false;  // to this level, from a lower one; nothing speaks for it yet but that it was cheap there
-    std::uint32_t kept_back = 0;  // iterations in a row without a slice, because of the guard
-    std::uint32_t tried = 0;      // the level at which that was too much
+    bool too_much = false;        // a whole window at the lowest level said so
+    bool went_back = false;       // to this level, from a lower one: it was cheap there, or nothing was launched at all
+    std::uint32_t kept_back = 0;  // iterations without a slice because of the guard, since the latest with one
+    std::uint32_t tried = 0;      // the level to which a step back was too much
     std::uint64_t patience = 0;   // from then to the next try, in iterations that are compared
     std::uint64_t try_again = 0;  // after so many of them
     double held_for = 0;  // at the lowest level it costs at least so much, which is within the budget; 0: not known
@@ -119,16 +119,17 @@ class Budget {
 
   double allowed() const { return budget_ > for_watching_ ? budget_ - for_watching_ : 0; }
   State state_of(const KnownRhythm& known) const;
-  // A step back, but to a level that was too much only after some time.
+  // There is a level to go back to; one that was too much when it was tried has to wait.
   bool may_go_back(const KnownRhythm& known) const {
-    return known.level > 0 && !is_held(known) && (known.level - 1 > known.tried || known.compared >= known.try_again);
+    return known.level > 0 && allowed() > 0 && !is_held(known) &&
+           (known.level - 1 > known.tried || known.compared >= known.try_again);
   }
   bool is_held(const KnownRhythm& known) const { return known.held_for > 0 && known.held_for > allowed(); }
   double share_of(const KnownRhythm& known) const { return is_held(known) ? 0 : levels[known.level].share(); }
   const KnownRhythm* find(std::uint64_t rhythm) const;
   KnownRhythm& take_up(const Iteration& iteration);
   Change decide(KnownRhythm& known);
-  bool is_kept_empty(KnownRhythm& known, bool filled, bool left_out);
+  bool is_kept_empty(KnownRhythm& known, bool filled, bool by_guard);
   std::optional<Slowdown> likely_too_much(const KnownRhythm& known) const;
   Change fill_less(KnownRhythm& known, const Slowdown& reason);
   static Change hold(KnownRhythm& known, const Slowdown& reason, double cost);

@@ -313,7 +313,7 @@ Decision Session::decide(TimePoint now, const FillView& view) {
   candidates_ = view.candidates;
   const std::optional<Bubble> bubble = detector_.open_bubble();
   Decision decision = consider(now, looked_, bubble, view.in_flight, view.candidates);
-  if (decision.refusal == Unfilled::held_back && budget_.may_fill(*bubble)) budget_.kept_back_by_guard();
+  if (decision.refusal == Unfilled::held_back && only_the_guard_refuses(*bubble, view)) budget_.kept_back_by_guard();
   const bool planned = decision.refusal == Unfilled::no_room || decision.refusal == Unfilled::no_forecast;
   if ((decision.launch || planned) && !may_launch_in_one_queue(view))
     decision = refused(decision.bubble, Unfilled::one_queue);
@@ -376,6 +376,11 @@ void Session::learn_lateness(const SliceRecord& slice) {
   const double counts = weight * std::min(1.0, seconds(precise) / std::max(seconds(slice.finished - earliest), 1e-9));
   lateness_ += std::chrono::duration_cast<Duration>((late - lateness_) * counts);
   last_end_ = from;
+}
+
+// Of a bubble that is held back: nothing else would keep it empty as well.
+bool Session::only_the_guard_refuses(const Bubble& bubble, const FillView& view) const {
+  return budget_.may_fill(bubble) && !late_.paused() && !detector_.capture_is_open() && may_launch_in_one_queue(view);
 }
 
 // Behind anything but what runs, a slice waits in the only queue, and with it all that the main job launches next.

@@ -29,12 +29,16 @@ struct ForecastJob {
       double longer = 0;
       for (int i = 0; i < 12; ++i) longer += fill(length_of(i));
       waited += longer;
-      Iteration iteration;
-      iteration.number = iteration.turn = iteration.since_found = number;
-      iteration.rhythm = 1;
-      iteration.ended += milliseconds(200) + Duration{static_cast<std::int64_t>(1e6 * longer)};
-      budget.ended(iteration);
+      over(longer);
     }
+  }
+
+  void over(double longer) {
+    Iteration iteration;
+    iteration.number = iteration.turn = iteration.since_found = number;
+    iteration.rhythm = 1;
+    iteration.ended += milliseconds(200) + Duration{static_cast<std::int64_t>(1e6 * longer)};
+    budget.ended(iteration);
   }
 
   double fill(Duration length) {
@@ -101,6 +105,39 @@ TEST(BudgetGuard, ThatKeepsEverythingBackIsMadeShorter) {
   const double filled = job.filled;
   job.run(2000);
   EXPECT_GT(job.filled, filled);
+}
+
+// Of which there are so few that most iterations have none.
+TEST(BudgetGuard, ThatKeepsTheFewBubblesBackThatAreLeftIsMadeShorter) {
+  ForecastJob job;
+  job.costs = 2;
+  job.heals = milliseconds(100);
+  while (job.budget.present().share > 0.02) {
+    job.run(1);
+    ASSERT_LT(job.number, 20'000U);
+  }
+  job.nothing_fits_beyond = milliseconds(10);
+  const double filled = job.filled;
+  job.run(4000);
+  EXPECT_GT(job.filled, filled);
+}
+
+// Then nothing is launched either, but not because of the guard.
+TEST(BudgetGuard, IsNoShorterAfterWatchingHasUsedTheBudgetUp) {
+  ForecastJob job;
+  job.costs = 0.4;
+  job.heals = milliseconds(4);
+  job.run(300);
+  const double share = job.budget.present().share;
+  ASSERT_LT(share, 1);
+  job.budget.leave_for_watching(0.02);
+  for (int i = 0; i < 1000; ++i) {
+    ++job.number;
+    job.budget.kept_back_by_guard();
+    job.over(0);
+  }
+  job.budget.leave_for_watching(0);
+  EXPECT_EQ(job.budget.present().share, share);
 }
 
 TEST(BudgetGuard, NoneWhereAllMayBeFilled) {
