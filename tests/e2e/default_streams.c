@@ -8,7 +8,7 @@
 
 #include "ranks.h"
 
-enum { ranks = 2, iterations = 12, microbatches = 4, sent = 1 << 14, copied = 1 << 19, ahead = 4, parts = 4 };
+enum { ranks = 2, iterations = 36, microbatches = 4, sent = 1 << 14, copied = 1 << 19, ahead = 4, parts = 4 };
 
 struct Rank {
   int rank;
