@@ -52,11 +52,12 @@ void EstimatedRank::fill(const Bubble& bubble) {
   }
   for (const SliceRecord& slice : finished_) result_.units += slice.unit_done ? 1 : 0;
   finished_.clear();
-  if (result_.slices != slices_before)
+  if (result_.slices != slices_before) {
     ++result_.filled_bubbles;
-  else
-    count(last.refusal.value_or(Unfilled::other));
-  if (result_.slices == slices_before && last.refusal == Unfilled::held_back) budget_.kept_back_by_guard();
+    return;
+  }
+  count(last.refusal.value_or(Unfilled::other));
+  if (last.refusal == Unfilled::held_back) budget_.kept_back_by_guard();
 }
 
 // False: nothing that the planner may say later would change its answer.

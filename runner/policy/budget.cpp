@@ -63,8 +63,7 @@ Duration Budget::guard(const Bubble& bubble) const {
 void Budget::bubble_closed(const Bubble& bubble) {
   // One whose group was posted early is never filled.
   if (!is_limit(budget_) || !bubble.forecast || bubble.pattern == Pattern::posted_early) return;
-  for (KnownRhythm& known : rhythms_)
-    if (known.latest != 0 && known.rhythm == bubble.rhythm) known.guard.bubble_closed(bubble.forecast->median);
+  if (KnownRhythm* const known = find(bubble.rhythm)) known->guard.bubble_closed(bubble.forecast->median);
 }
 
 void Budget::set_guard(KnownRhythm& known) {

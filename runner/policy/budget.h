@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "detector/bubble.h"
 #include "runner/policy/control_schedule.h"
@@ -127,6 +128,7 @@ class Budget {
   bool is_held(const KnownRhythm& known) const { return known.held_for > 0 && known.held_for > allowed(); }
   double share_of(const KnownRhythm& known) const { return is_held(known) ? 0 : levels[known.level].share(); }
   const KnownRhythm* find(std::uint64_t rhythm) const;
+  KnownRhythm* find(std::uint64_t rhythm) { return const_cast<KnownRhythm*>(std::as_const(*this).find(rhythm)); }
   KnownRhythm& take_up(const Iteration& iteration);
   Change decide(KnownRhythm& known);
   bool is_kept_empty(KnownRhythm& known, bool filled, bool by_guard);

@@ -380,7 +380,12 @@ void Session::learn_lateness(const SliceRecord& slice) {
 
 // Of a bubble that is held back: nothing else would keep it empty as well.
 bool Session::only_the_guard_refuses(const Bubble& bubble, const FillView& view) const {
-  return budget_.may_fill(bubble) && !late_.paused() && !detector_.capture_is_open() && may_launch_in_one_queue(view);
+  return may_be_filled(bubble) && may_launch_in_one_queue(view);
+}
+
+// By anything but the planner, which knows how long it lasts.
+bool Session::may_be_filled(const Bubble& bubble) const {
+  return !budget_.is_used_up() && budget_.may_fill(bubble) && !late_.paused() && !detector_.capture_is_open();
 }
 
 // Behind anything but what runs, a slice waits in the only queue, and with it all that the main job launches next.
@@ -417,7 +422,7 @@ BubbleRoom Session::room_for(TimePoint now, const Candidates& candidates) const 
   const std::optional<Bubble> bubble = detector_.open_bubble();
   if (!filling_ || !bubble) return {};
   // Of a bubble that is not to be filled, whatever its length, nothing is known.
-  if (budget_.is_used_up() || !budget_.may_fill(*bubble) || late_.paused() || detector_.capture_is_open()) return {};
+  if (!may_be_filled(*bubble)) return {};
   const Decision decision = consider(now, looked_, bubble, {}, candidates);
   return {bubble->iteration, decision.launch || decision.refusal == Unfilled::no_room, decision.launch};
 }

@@ -164,6 +164,7 @@ class Session {
   void watch(const Iteration& iteration);
   void count_unfilled(const Bubble& bubble);
   void note_lack_of_work();
+  bool may_be_filled(const Bubble& bubble) const;
   bool only_the_guard_refuses(const Bubble& bubble, const FillView& view) const;
   bool may_launch_in_one_queue(const FillView& view) const;
   Decision consider(TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble, const InFlight& in_flight,

@@ -14,6 +14,5 @@ ranks, _ = truth.compare_two(tool, work)
 for rank in ranks:
     assert not rank.of("anomaly"), rank.of("anomaly")
     assert rank.true > 0.05 and abs(rank.idle - rank.true) < 0.03, rank
-    # One look of Weft's thread may be late by as much as a bubble lasts.
-    assert rank.precision > 0.95 and rank.coverage > 0.9 and rank.uncertain < 0.01, rank
+    assert rank.precision > 0.95 and rank.coverage > 0.95 and rank.uncertain < 0.01, rank
 CHECKS

@@ -7,7 +7,8 @@ source_dir=$1 build=$2 program=$3 case=$4 queues=$5
 shift 5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export SIMGPU_TIME_SCALE=8 SIMGPU_DEVICES=2 CUDA_DEVICE_MAX_CONNECTIONS=$queues XDG_RUNTIME_DIR=$work
+# Slower still where scripts/sanitize asks for it.
+export SIMGPU_TIME_SCALE=$((8 * ${SIMGPU_TIME_SCALE:-1})) SIMGPU_DEVICES=2 CUDA_DEVICE_MAX_CONNECTIONS=$queues XDG_RUNTIME_DIR=$work
 simulated=("$source_dir/scripts/on-simulated-gpu" --build "$build")
 fail() { echo "launch_ahead: $1"; tail -n 40 "$work/err"; exit 1; }
 
@@ -32,10 +33,9 @@ for rank in ranks:
 assert receiver.true > 0.2 and receiver.covered > 0.9, receiver
 assert receiver.precision > 0.9 or receiver.idle < 0.05, receiver
 if case == "full":
-    # The host stands in a launch: the receive is why, and not the host, but for moments of a slow, instrumented one.
+    # The host stands in a launch: the receive is why, and not the host.
     assert receiver.coverage > 0.85 and receiver.uncertain < 0.05, receiver
-    outside = any(cause.startswith("host wait outside CUDA") for cause in receiver.causes)
-    assert receiver.uncertain < 0.01 or not outside, receiver
+    assert not any(cause.startswith("host wait outside CUDA") for cause in receiver.causes), receiver
 elif case == "receives":
     # Most of them have no markers. In the other cases little time goes by once the first receive is over.
     cause = "more is outstanding on a stream than is followed"

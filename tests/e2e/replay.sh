@@ -29,6 +29,7 @@ python3 - "$work" <<'PYTHON'
 import glob, json, os, sys
 
 work = sys.argv[1]
+least = 20 if "SIMGPU_TIME_SCALE" in os.environ else 50  # of an instrumented host, see scripts/sanitize
 for run in ("observed", "filled"):
     for live in glob.glob(f"{work}/{run}/*.jsonl"):
         with open(live) as one, open(os.path.join(f"{work}/{run}.again", os.path.basename(live))) as other:
@@ -45,5 +46,5 @@ for run in ("observed", "filled"):
     assert sorted(device["rank"] for device in replayed) == [0, 1], replayed
     for device in replayed:
         assert device["differences"] == 0 and device["records_compared"] and device["cut"] is None, device
-        assert (device["launches"] > 20) == (run == "filled"), device
+        assert (device["launches"] > least) == (run == "filled"), device
 PYTHON

@@ -62,8 +62,11 @@ TEST(CoreOnSimulator, MarkedMemoryIsMovable) {
 TEST(CoreOnSimulator, FillsWithoutBeingNoticed) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}});
   const std::string hello = job.open();
-  // A copy may be measured while the machine has no processor for it.
+#ifdef __SANITIZE_THREAD__  // its copies may take longer
   const bool warned = hello.find("more than WEFT_SLICE") != std::string::npos;
+#else
+  const bool warned = false;
+#endif
   EXPECT_EQ(std::count(hello.begin(), hello.end(), '\n'), warned ? 2 : 1) << hello;
   train(job, 60);
   job.close();
