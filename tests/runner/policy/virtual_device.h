@@ -115,7 +115,7 @@ struct VirtualDeviceOf final : RecordSink {
   Fillable fillable = Fillable::any;                // as the machine has answered
   bool nothing_enqueued = false;                    // that no marker tells of
   bool paused = false;                              // nobody asks for decisions
-  bool has_work = true;  // of the fill job, records
+  bool has_work = true;                             // of the fill job, records
   std::vector<Launch> launches;
   std::vector<Record> records;
   std::deque<Slice> fill;
@@ -174,5 +174,17 @@ struct VirtualDeviceOf final : RecordSink {
 };
 
 using VirtualDevice = VirtualDeviceOf<Session>;
+
+inline SessionOptions filling(double budget = Budget::unlimited) {
+  SessionOptions options;
+  options.fills = true;
+  options.slowdown_budget = budget;
+  return options;
+}
+
+inline void run(VirtualDevice& device, int microbatches, Duration compute = std::chrono::milliseconds(2),
+                Duration wait = std::chrono::milliseconds(8)) {
+  for (int microbatch = 0; microbatch < microbatches; ++microbatch) device.microbatch(compute, wait);
+}
 
 }  // namespace weft::testing
