@@ -72,6 +72,7 @@ def main():
     parser.add_argument("--bytes", type=int, default=1_000_000)
     parser.add_argument("--keep", action="store_true")
     wanted = parser.parse_args()
+    wanted.folder.mkdir(parents=True, exist_ok=True)
     sources = [Source(path, wanted.bytes) for path in sorted(wanted.traces.glob("rank*.jsonl"))]
     print("ranks    trace MB   CPU s   of it user   CPU ms per rank   wall s   peak MB   page MB")
     for ranks in map(int, wanted.ranks.split(",")):
