@@ -1,5 +1,6 @@
 // weft new-job: writes a small project for a fill job, that builds and can be tried as it is. The files are those of
 // examples/fill/new, which are installed beside the library; the name of the job stands in the place of @NAME@.
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdio>
@@ -22,9 +23,16 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 6> files{"CMakeLists.txt", "README.md",     "arithmetic.h",
                                                 "job.cu",         "simulated.cpp", "example.jsonl"};
 
+constexpr std::size_t longest_name = 60;
+
+// Targets that CMake and CTest make themselves.
+constexpr std::array<std::string_view, 8> targets_of_cmake{"all",  "clean",   "help",       "install",
+                                                           "test", "package", "edit_cache", "rebuild_cache"};
+
 // It becomes part of names in C++ and of a target.
 bool is_name(const std::string& name) {
-  if (name.empty() || name.size() > 60 || std::isalpha(static_cast<unsigned char>(name[0])) == 0) return false;
+  if (name.empty() || name.size() > longest_name || std::isalpha(static_cast<unsigned char>(name[0])) == 0)
+    return false;
   for (const char c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_') return false;
   return true;
@@ -59,7 +67,12 @@ int new_job_verb(const Arguments& arguments) {
   app.add_option("--folder", folder, "Where to write it. Not given: NAME, here.")->type_name("FOLDER");
   if (const auto code = parse(app, arguments)) return *code;
   if (!is_name(name)) {
-    complain("'" + name + "' is no name for a job: letters, digits and _, and first a letter");
+    complain("'" + name + "' is no name for a job: letters, digits and _, first a letter, and " +
+             std::to_string(longest_name) + " of them at most");
+    return wrong_usage;
+  }
+  if (std::find(targets_of_cmake.begin(), targets_of_cmake.end(), name) != targets_of_cmake.end()) {
+    complain("'" + name + "' is no name for a job: CMake has a target of that name");
     return wrong_usage;
   }
   const fs::path to = folder.empty() ? name : folder, from = library_directory() / "new-job";

@@ -77,6 +77,13 @@ Decision refused(std::uint64_t bubble, Unfilled reason) {
   return decision;
 }
 
+// Half a path would name another folder: a text that a record has no room for says that it goes on.
+std::string as_long_as_a_record(std::string_view text) {
+  constexpr std::string_view goes_on = " ...";
+  if (text.size() <= RecordText::capacity) return std::string(text);
+  return std::string(text.substr(0, RecordText::capacity - goes_on.size())) + std::string(goes_on);
+}
+
 std::string pause_for(const LateSlices& late) {
   return ": filling pauses until " +
          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(late.rest()).count()) +
@@ -491,7 +498,7 @@ TimePoint Session::next_look_in_the_dark(TimePoint now) const {
 void Session::job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool others) {
   JobRecord ended = accounts_.record_of(job);
   ended.event = failed ? JobEvent::failed : JobEvent::done;
-  ended.why = why;
+  ended.why = as_long_as_a_record(why);
   record(now, ended);
   if (failed && others) record_anomaly(now, why, false, Audience::every_rank);
 }
@@ -526,7 +533,7 @@ void Session::trouble(TimePoint now, std::string_view text, Audience where_nothi
 
 void Session::record_anomaly(TimePoint time, std::string_view text, bool stops_filling, Audience audience) {
   AnomalyRecord anomaly;
-  anomaly.text = text;
+  anomaly.text = as_long_as_a_record(text);
   anomaly.stops_filling = stops_filling;
   anomaly.audience = audience;
   record(time, anomaly);

@@ -11,7 +11,7 @@ cd "$work"
 "$weft" new-job root_mean_square | grep -q 'root_mean_square has the fill job root_mean_square'
 "$weft" new-job root_mean_square 2>"$work/err" && exit 1
 grep -q 'weft: error: root_mean_square is there already' "$work/err"
-for wrong in 2nd my-job ''; do
+for wrong in 2nd my-job '' test "$(printf 'a%.0s' {1..61})"; do
   "$weft" new-job "$wrong" 2>"$work/err" && exit 1
   grep -q 'weft: error: ' "$work/err"
 done
@@ -23,6 +23,12 @@ export SIMGPU_KERNELS=$work/job/root_mean_square_kernels.so
 on_simulated_gpu() { timeout 100 "$source_dir/scripts/on-simulated-gpu" --build "$build" "$@"; }
 SIMGPU_DEVICES=1 on_simulated_gpu "$weft" try job/root_mean_square.so --input root_mean_square/example.jsonl | tee "$work/tried"
 grep -q '^units     3 run, 3 right' "$work/tried"
+python3 -c '
+import struct
+head = str({"descr": "<f4", "fortran_order": False, "shape": (5, 4, 2)}).encode().ljust(117) + b"\n"
+open("matrices.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + bytes(5 * 4 * 2 * 4))'
+SIMGPU_DEVICES=1 on_simulated_gpu "$weft" try job/root_mean_square.so --input matrices.npy >"$work/tried" 2>&1 && exit 1
+grep -q "'x' of a record is not one list of numbers" "$work/tried" || { cat "$work/tried"; exit 1; }
 on_simulated_gpu "$weft" run --fill job/root_mean_square.so --input root_mean_square/example.jsonl --results results.jsonl -- \
   "$build/bin/trainer" --launch 2 --iterations 12 --microbatches 4 --hidden 32 --sequence 16 --batch 2 --text "$source_dir/LICENSE" >/dev/null
 for ((i = 0; i < 50; ++i)); do [ -e results.jsonl ] && break; sleep 0.1; done

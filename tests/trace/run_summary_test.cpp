@@ -64,6 +64,18 @@ TEST(Summary, OfOneRankWithTwoDevicesCountsBothAndLeavesOutTheRunBefore) {
   EXPECT_NE(text.find("\n 0/1 "), std::string::npos) << text;
 }
 
+TEST(Summary, SaysWhichRanksCountForLessBecauseTheirTracesAreShorter) {
+  const auto notes_of = [](std::int64_t first, std::int64_t second) {
+    TemporaryDirectory directory;
+    std::ofstream(directory / "rank0.7.jsonl") << header_of(0, 0, 7, 100) << summary_after(first);
+    std::ofstream(directory / "rank1.8.jsonl") << header_of(1, 0, 8, 100) << summary_after(second);
+    return summarize_directories({directory.path()});
+  };
+  EXPECT_TRUE(has_note(notes_of(20'000'000'000, 5'000'000'000),
+                       "rank 1: trace of 4.5 s (others up to 18 s): counts for less in the shares of all ranks"));
+  EXPECT_FALSE(has_note(notes_of(20'000'000'000, 19'000'000'000), "count for less"));
+}
+
 TEST(Summary, OfSegmentsOfTwoProcessesCountsTheLastProcessOnly) {
   TemporaryDirectory directory;
   std::ofstream(directory / "rank0.1.jsonl")

@@ -234,6 +234,27 @@ void add_missing_ranks(RunSummary& run) {
                         " left no trace here");
 }
 
+// Shares of all ranks are sums of times: a rank whose trace is shorter counts for less in them.
+void add_shorter_traces(RunSummary& run) {
+  constexpr double alike = 0.9;
+  const auto length = [](const RankSummary& rank) { return static_cast<double>(rank.shown().window.count()); };
+  double longest = 0;
+  const auto counts = [](const RankSummary& rank) { return !rank.unsure && is_measured(rank.header); };
+  for (const RankSummary& rank : run.ranks)
+    if (counts(rank)) longest = std::max(longest, length(rank));
+  std::vector<std::string> shorter;
+  double shortest = longest;
+  for (const RankSummary& rank : run.ranks) {
+    if (!counts(rank) || length(rank) >= alike * longest) continue;
+    shorter.push_back(rank.name);
+    shortest = std::min(shortest, length(rank));
+  }
+  if (!shorter.empty())
+    run.notes.push_back(listed_ranks(shorter) + ": trace of " + formatted("%.3g s", shortest / 1e9) +
+                        (shorter.size() == 1 ? "" : " or more") + formatted(" (others up to %.3g s)", longest / 1e9) +
+                        ": counts for less in the shares of all ranks");
+}
+
 // "560.0 ms on rank 1 (22 of them)"
 std::string iterations_of(const RankSummary& rank) {
   return formatted("%.1f ms", static_cast<double>(rank.totals.iteration_median.count()) / 1e6) + " on rank " +
@@ -457,6 +478,7 @@ void add_notes_on_ranks(RunSummary& run) {
   add_unknown_idle_notes(run);
   add_cautions(run);
   add_missing_ranks(run);
+  add_shorter_traces(run);
 }
 
 std::uint64_t missing_ranks(const RunSummary& run) {

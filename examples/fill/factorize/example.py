@@ -27,6 +27,7 @@ weights = "ratings.txt"
 
 
 def make(folder):
+    os.makedirs(folder, exist_ok=True)
     numbers = random.Random(1)
     vertices = numbers.sample(range(100 * (USERS + ITEMS)), USERS + ITEMS)
     factors = [[numbers.gauss(0, 1) for _ in range(RANK)] for _ in vertices]

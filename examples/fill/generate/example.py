@@ -67,6 +67,7 @@ def characters(weights):
 
 
 def make(folder, prompts):
+    os.makedirs(folder, exist_ok=True)
     join(train(folder), folder + "/weights.safetensors")
     known = characters(folder + "/weights.safetensors")
     with open(TEXT, "rb") as file:

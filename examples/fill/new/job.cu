@@ -37,6 +37,7 @@ int init(const weft_fill_host* host, const char*, weft_fill_job** out) {
   weft_fill_tensor x{};
   if (host->describe_input(host->context, "x", &x) == 0)
     return host->fail(host->context, "the records have no 'x'"), 1;
+  if (x.dimensions != 1) return host->fail(host->context, "'x' of a record is not one list of numbers"), 1;
   x.type = WEFT_FLOAT32;
   x.variable = 1;
   weft_fill_tensor y{};

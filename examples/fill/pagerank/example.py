@@ -26,6 +26,7 @@ results = "ranks.safetensors"
 
 
 def make(folder, records):
+    os.makedirs(folder, exist_ok=True)
     numbers = random.Random(1)
     vertices = numbers.sample(range(10 * VERTICES), VERTICES)
     with open(folder + "/graph.txt", "w") as out:

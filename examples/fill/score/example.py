@@ -47,6 +47,7 @@ def shapes():
 
 
 def make(folder, records):
+    os.makedirs(folder, exist_ok=True)
     numbers = random.Random(1)
     weights = {}
     for name, shape in shapes():

@@ -34,6 +34,7 @@ WORD = (1 << 64) - 1
 
 def make(folder, count):
     """Gratings of six directions, of any phase and wave length, with noise."""
+    os.makedirs(folder, exist_ok=True)
     numbers = numpy.random.RandomState(1)
     labels = numbers.randint(CLASSES, size=count).astype("u1")
     row, column = numpy.mgrid[:SIZE, :SIZE]

@@ -1,4 +1,4 @@
-// What a Session fills where all streams stand in one hardware queue, in virtual time.
+// Where all streams stand in one hardware queue: when a Session fills, in virtual time.
 #include <gtest/gtest.h>
 
 #include "runner/policy/session.h"

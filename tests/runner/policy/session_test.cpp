@@ -368,6 +368,15 @@ TEST(Session, WhatWouldHaveEndedFillingBeforeAJobWasReadyDoesSoToo) {
   EXPECT_EQ(device.session.summary(0).reason, "an unknown state");
 }
 
+TEST(Session, AReasonThatIsTooLongForARecordSaysThatItGoesOn) {
+  VirtualDevice device(filling());
+  const std::string path = "take away /" + std::string(RecordText::capacity, 'p') + "/results.weft";
+  device.session.end_filling(device.time, path);
+  const std::string reason{std::string_view(device.session.summary(0).reason)};
+  EXPECT_EQ(reason.size(), RecordText::capacity);
+  EXPECT_TRUE(reason.ends_with("pp ...")) << reason;
+}
+
 TEST(Session, TroubleEndsFilling) {
   VirtualDevice device(filling());
   run(device, 24);
