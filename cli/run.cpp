@@ -255,6 +255,17 @@ std::string checked_queue(const std::string& name, const Variables& variables) {
   return queue;
 }
 
+// Nobody would read or write them. Those of the environment may be meant for other commands.
+void refuse_files_without_job(const Request& request, const Options& options) {
+  if (options.mode == Mode::off || !options.fill.empty()) return;
+  for (const std::string file : {"input", "results", "weights"})
+    if (!request.asked(file).empty())
+      throw UsageError("--" + file + " " + request.asked(file) + ": it is for a fill job, and " +
+                       (options.queue.empty()
+                            ? "there is none (--fill JOB)"
+                            : "jobs of a queue have their own (weft jobs submit JOB --" + file + ")"));
+}
+
 int become(const std::vector<std::string>& command) {
   std::vector<char*> values;
   for (const std::string& word : command) values.push_back(const_cast<char*>(word.c_str()));
@@ -303,6 +314,7 @@ int run(const Request& request) {
   if (request.nvtx && !parsed.options.call_sites)
     throw UsageError("--nvtx and --call-sites " + request.asked("call_sites") +
                      " contradict each other: ranges are part of call sites");
+  refuse_files_without_job(request, parsed.options);
   if (parsed.options.mode == Mode::fill) {
     const std::string& queue = parsed.options.queue;
     if (parsed.options.fill.empty() && queue.empty())

@@ -286,6 +286,15 @@ bad_fill_job() {
   run "$weft" run -q --mode fill -- echo runs
   expect_code 2
   expect_err "weft: error: mode fill needs a fill job*"
+  run "$weft" run -q --input x.npy -- echo runs
+  expect_code 2
+  expect_out ""
+  expect_err "weft: error: --input x.npy: it is for a fill job, and there is none (--fill JOB)*"
+  run "$weft" run -q --queue q --results y.npy -- echo runs
+  expect_code 2
+  expect_err "weft: error: --results y.npy: it is for a fill job, and jobs of a queue have their own (weft jobs submit JOB --results)*"
+  WEFT_INPUT=x.npy run "$weft" run -q -- echo runs
+  expect_code 0
   # Whatever is cut off the file, the answer is one line.
   size=$(stat -c %s "$job")
   for ((length = 0; length < size; length += size / 40 + 1)); do
