@@ -43,7 +43,7 @@ class JobFeed {
   CUdeviceptr output(const weft_fill_tensor& tensor, std::uint64_t* lengths);
 
   // After init(): makes the slots, and puts as much work as there may be in a unit where it is timed with that. Does
-  // nothing for a job that reads no records.
+  // nothing for a job that reads no records; throws where files are named for it.
   void begin();
   bool has_records() const { return feed_ != nullptr && feed_->has_records(); }
   Feed& feed() { return *feed_; }

@@ -132,6 +132,8 @@ for i in range(100): print([i] * (i % 6))" >"$work/in.jsonl"
     }
     refused no_results 'no file for results is named (WEFT_RESULTS' --fill "$echo_job:4,x" --input "$work/in.npy"
     refused no_input 'it reads records or weights, and no file is named (WEFT_INPUT' --fill "$echo_job:4,x"
+    refused no_records 'it reads no records, and a file of them or for results is named (WEFT_INPUT' \
+      --fill matmul --input "$work/in.npy" --results "$work/out.npy"
     refused type "in.npy: has records of int32 \[8\] for 'x', and the job takes float64 \[8\]" \
       --fill "$echo_job:4,x,type" --input "$work/in.npy" --results "$work/out.npy"
     head -c 1000 "$work/in.npy" >"$work/cut.npy"
