@@ -8,6 +8,7 @@
 
 #include "detector/dcheck.h"
 #include "runner/policy/seconds.h"
+#include "trace/shortened_text.h"
 
 namespace weft {
 namespace {
@@ -75,13 +76,6 @@ Decision refused(std::uint64_t bubble, Unfilled reason) {
   decision.refusal = reason;
   decision.bubble = bubble;
   return decision;
-}
-
-// Half a path would name another folder: a text that a record has no room for says that it goes on.
-std::string as_long_as_a_record(std::string_view text) {
-  constexpr std::string_view goes_on = " ...";
-  if (text.size() <= RecordText::capacity) return std::string(text);
-  return std::string(text.substr(0, RecordText::capacity - goes_on.size())) + std::string(goes_on);
 }
 
 std::string pause_for(const LateSlices& late) {
@@ -498,7 +492,7 @@ TimePoint Session::next_look_in_the_dark(TimePoint now) const {
 void Session::job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool others) {
   JobRecord ended = accounts_.record_of(job);
   ended.event = failed ? JobEvent::failed : JobEvent::done;
-  ended.why = as_long_as_a_record(why);
+  ended.why = shortened(why);
   record(now, ended);
   if (failed && others) record_anomaly(now, why, false, Audience::every_rank);
 }
@@ -533,7 +527,7 @@ void Session::trouble(TimePoint now, std::string_view text, Audience where_nothi
 
 void Session::record_anomaly(TimePoint time, std::string_view text, bool stops_filling, Audience audience) {
   AnomalyRecord anomaly;
-  anomaly.text = as_long_as_a_record(text);
+  anomaly.text = shortened(text);
   anomaly.stops_filling = stops_filling;
   anomaly.audience = audience;
   record(time, anomaly);
