@@ -80,6 +80,8 @@ class Submit final : public JobsCommand {
     std::vector<QueuedJob> jobs;
     for (JobPlan& plan : plans) jobs.push_back(queued(is_file ? plan : with_flags(plan)));
     const auto queue = open_queue(name, WhereNone::make);
+    if (queue->is_new())
+      inform("a new queue was made in " + std::filesystem::absolute(queue->name()).lexically_normal().string());
     for (const QueuedJob& job : jobs) {
       const std::string id = queue->submit(job);
       std::printf("%s\n", id.c_str());

@@ -243,11 +243,14 @@ std::string from_here(const std::string& folder, const Variables& variables) {
   return here + folder;
 }
 
-// Made where there is none: jobs may come later, and so may a server. As all hosts know it.
+// Made where there is none, and that is said: jobs may come later, and so may a server. As all hosts know it.
 std::string checked_queue(const std::string& name, const Variables& variables) {
   const std::string queue = is_redis(name) ? name : from_here(name, variables);
   try {
-    if (open_queue(queue, WhereNone::make)->ids(JobState::waiting).empty())
+    const auto opened = open_queue(queue, WhereNone::make);
+    if (opened->is_new())
+      warn("there was no queue in " + queue + "; an empty one was made there, for jobs that come later");
+    else if (opened->ids(JobState::waiting).empty())
       inform("no job waits yet in the queue " + shown_queue(queue));
   } catch (const NotNow& error) {
     warn("the queue gives no jobs before it answers: " + std::string(error.what()));

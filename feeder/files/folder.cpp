@@ -26,6 +26,19 @@ void make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0777) != 0) throw FileError(path, std::strerror(errno));
 }
 
+bool make_folder_unless_there(const std::string& path) {
+  fs::path folder = fs::absolute(path).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // of a path with '/' at its end
+  std::error_code error;
+  if (fs::is_directory(folder, error)) return false;
+  if (const fs::path parent = folder.parent_path(); !fs::is_directory(parent, error))
+    throw FileError(folder.string(),
+                    "cannot be made: there is no folder " + parent.string() + "; make it, or mount its file system");
+  const bool is_made = fs::create_directory(folder, error);
+  if (error) throw FileError(folder.string(), "cannot be made: " + error.message());
+  return is_made;
+}
+
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;

@@ -15,7 +15,10 @@
 namespace weft {
 
 bool is_there(const std::string& path);
-void make_folder(const std::string& path);                     // a new one. Throws
+void make_folder(const std::string& path);  // a new one. Throws
+// In a folder that is there: more that are missing are a mistyped path, or a file system that is not mounted. Throws;
+// false: it is there.
+bool make_folder_unless_there(const std::string& path);
 std::vector<std::string> names_in(const std::string& folder);  // in no order. Throws
 std::optional<std::uint64_t> number_of(std::string_view name);
 

@@ -68,6 +68,9 @@ class JobQueue {
   virtual ~JobQueue() = default;
   const std::string& name() const { return name_; }
 
+  // It was made when it was opened. Whoever has mistyped its name learns it that way.
+  virtual bool is_new() const { return false; }
+
   // Its number. Results that have no place get one, where the queue has any.
   virtual std::string submit(QueuedJob job) = 0;
   // In the order in which they were submitted.

@@ -64,24 +64,21 @@ Spool::Spool(const std::string& folder, WhereNone where_none)
       throw FileError(
           folder_, weft::is_there(folder_) ? "is no queue of Weft's" : "there is no queue: weft jobs submit makes one");
     make();
+    is_new_ = true;
   }
   if (value_of(object_in(mark), "format", 0) != 1) throw FileError(mark, "is of another version of Weft, or damaged");
 }
 
 // The mark comes last: a folder without it is one that is being made, or somebody else's.
 void Spool::make() const {
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error) throw FileError(folder_, error.message());
+  make_folder_unless_there(folder_);
   for (const std::string& name : names_in(folder_))
     if (name != "jobs" && !name.starts_with("last") && !name.starts_with("queue.json") &&
         std::ranges::find(job_state_names, name) == job_state_names.end())
       throw FileError(folder_, "is no queue of Weft's, and is not empty: it has " + name);
   for (const std::string& place : {std::string("jobs"), std::string("waiting"), std::string("done"),
-                                   std::string("failed"), std::string("cancelled")}) {
-    fs::create_directory(folder_ + "/" + place, error);
-    if (error) throw FileError(folder_ + "/" + place, error.message());
-  }
+                                   std::string("failed"), std::string("cancelled")})
+    make_folder_unless_there(folder_ + "/" + place);
   write(folder_ + "/queue.json", dumped({{"format", 1}}));
 }
 

@@ -24,6 +24,7 @@ class Spool final : public JobQueue {
  public:
   Spool(const std::string& folder, WhereNone where_none);
 
+  bool is_new() const override { return is_new_; }
   std::string submit(QueuedJob job) override;
   std::vector<std::string> ids(JobState state) override;
   std::optional<JobEntry> find(const std::string& id) override;
@@ -46,6 +47,7 @@ class Spool final : public JobQueue {
   std::vector<Refusal> refusals(const std::string& id) const;
 
   const std::string folder_, owner_;
+  bool is_new_ = false;
 };
 
 }  // namespace weft

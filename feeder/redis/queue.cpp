@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <ctime>
-#include <filesystem>
 #include <map>
 #include <stdexcept>
-#include <system_error>
 
 #include "feeder/files/folder.h"
 #include "feeder/owner.h"
@@ -53,10 +51,8 @@ std::string RedisQueue::new_id() {
   for (;;) {
     const std::string id = std::to_string(client_.command({"INCR", client_.key("next")}).number);
     if (client_.address().folder.empty()) return id;
-    std::error_code error;
-    std::filesystem::create_directories(client_.address().folder, error);
-    if (!error && std::filesystem::create_directory(folder_of(id), error)) return id;
-    if (error) throw std::runtime_error(folder_of(id) + ": " + error.message());
+    make_folder_unless_there(client_.address().folder);
+    if (make_folder_unless_there(folder_of(id))) return id;
   }
 }
 

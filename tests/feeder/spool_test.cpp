@@ -163,6 +163,19 @@ TEST_F(SpoolTest, OtherFoldersAreRefused) {
   EXPECT_EQ(fault_of([&] { open(); }), queue + "/queue.json: is of another version of Weft, or damaged");
 }
 
+// More than the last folder of its path is a mistyped one, or a file system that is not mounted.
+TEST_F(SpoolTest, OnlyTheLastFolderIsMade) {
+  const std::string nested = path("unmounted/a/queue");
+  EXPECT_EQ(
+      fault_of([&] { Spool(nested, WhereNone::make); }),
+      nested + ": cannot be made: there is no folder " + path("unmounted/a") + "; make it, or mount its file system");
+  EXPECT_FALSE(fs::exists(path("unmounted")));
+  write("file", "x");
+  EXPECT_NE(fault_of([&] { Spool(path("file"), WhereNone::make); }), "");
+  EXPECT_TRUE(Spool(queue + "/", WhereNone::make).is_new());
+  EXPECT_FALSE(open().is_new());
+}
+
 TEST_F(SpoolTest, DamagedFilesAreNamedAndHostileNumbersAreNone) {
   Spool spool = open();
   const std::string id = spool.submit(job("a"));
