@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <span>
@@ -63,6 +64,22 @@ bool have_one_content_each(const std::string& one, const std::string& other) {
   }
 }
 
+// How results of one plan differ from those of another one, in words: contents of files have only hashes there.
+std::string difference(const std::string& key, const json& was, const json& is) {
+  static const std::map<std::string, std::string> contents{
+      {"job", "the file of the job was another one, or has changed"},
+      {"input", "the input had other records"},
+      {"weights", "the weights were others"}};
+  static const std::map<std::string, std::string> values{{"arguments", "the arguments of the job were"},
+                                                         {"inputs", "the tensors that the job reads were"},
+                                                         {"outputs", "the tensors of its results were"},
+                                                         {"records", "the number of records was"},
+                                                         {"claims", "claims were kept in"}};
+  if (const auto content = contents.find(key); content != contents.end()) return content->second;
+  const auto value = values.find(key);
+  return (value == values.end() ? key + " was" : value->second) + " " + was.dump() + ", now " + is.dump();
+}
+
 bool is_empty_folder(const std::string& path) {
   std::error_code error;
   return fs::is_directory(path, error) && fs::is_empty(path, error);
@@ -72,6 +89,11 @@ bool is_empty_folder(const std::string& path) {
 
 bool Ledger::exists(const std::string& results) {
   return is_there(path_of_results(results) + ".weft/plan.json");
+}
+
+std::string Ledger::all_of(const std::string& results) {
+  const std::string path = path_of_results(results);
+  return (is_there(path) ? path + " and " : "") + path + ".weft";
 }
 
 bool Ledger::has_all(const std::string& results) {
@@ -175,11 +197,13 @@ std::string Ledger::compare_plan() const {
   json wanted = json::parse(plan_.identity);
   wanted["claims"] = plan_.claims.empty() ? "folder" : "redis";
   wanted["records"] = plan_.records;
+  std::string differences;
   for (const auto& [key, value] : wanted.items())
-    if (there.value(key, json()) != value)
-      throw FileError(results_, "has results of another kind: their " + key + " was " +
-                                    there.value(key, json()).dump() + " and is now " + value.dump() +
-                                    "; give the results another name, or take away " + folder_);
+    if (const json was = there.value(key, json()); was != value)
+      differences += (differences.empty() ? "" : "; ") + difference(key, was, value);
+  if (!differences.empty())
+    throw FileError(results_, "has results of another kind: " + differences +
+                                  "; give the results another name, or take away " + all_of(results_));
   if (there.value("shard", std::uint64_t{0}) != plan_.shard) throw FileError(name, "is damaged");
   return there.value("made", std::string());
 }

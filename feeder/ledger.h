@@ -31,6 +31,8 @@ class Ledger {
   static bool exists(const std::string& results);
   // Whether all of these results are in their file.
   static bool has_all(const std::string& results);
+  // Their folder, and the results where they are there: all to be taken away before they can be computed anew.
+  static std::string all_of(const std::string& results);
   // Opens the folder, or makes it. Throws FileError where it is of something else; its message names what differs.
   Ledger(const std::string& results, const LedgerPlan& plan);
   ~Ledger();
