@@ -1,7 +1,12 @@
 // Finding and checking a fill job's file; see the header.
 #include "cli/fill_spec.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <stdexcept>
 #include <system_error>
 #include <vector>
@@ -53,6 +58,22 @@ void check_readable(const std::string& path, const char* what, bool may_be_folde
   if (!fs::is_regular_file(path)) throw std::runtime_error(std::string("the ") + what + " " + path + " is not a file");
 }
 
+// A training would find these faults out only when its jobs begin.
+void check_writable(const JobFiles& files) {
+  if (files.results.empty()) return;
+  const auto fail = [&](const std::string& why) {
+    throw std::runtime_error("the results " + files.results + " cannot be written: " + why);
+  };
+  const std::string path = path_of_results(files.results);
+  const fs::path folder = fs::path(path).parent_path();
+  if (!fs::is_directory(folder)) fail("there is no folder " + folder.string());
+  std::error_code error;
+  if (fs::equivalent(path, files.input, error)) fail("they are the input");
+  if (fs::equivalent(path, files.weights, error)) fail("they are the weights");
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    fail("the folder " + folder.string() + ": " + std::strerror(errno));
+}
+
 }  // namespace
 
 std::vector<std::string> own_jobs(const fs::path& jobs) {
@@ -70,10 +91,7 @@ JobPlan checked_job(JobPlan job, const fs::path& jobs) {
   job.spec = checked_path(job.spec, jobs);
   check_readable(job.files.input, "input", true);
   check_readable(job.files.weights, "weights", false);
-  if (const fs::path folder = fs::path(path_of_results(job.files.results)).parent_path();
-      !job.files.results.empty() && !fs::is_directory(folder))
-    throw std::runtime_error("the results " + job.files.results + " cannot be written: there is no folder " +
-                             folder.string());
+  check_writable(job.files);
   return job;
 }
 

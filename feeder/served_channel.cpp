@@ -50,10 +50,9 @@ void ServedChannel::serve(const std::atomic<bool>& stop) noexcept {
     while (records_ != nullptr && collect_one()) continue;
   } catch (const FileError& error) {
     // Once there are records the job has been found to go with its files.
-    end(records_ == nullptr ? FeedState::failed : FeedState::broken,
-        std::string("gets no more records: ") + error.what());
+    fail(records_ == nullptr ? FeedState::failed : FeedState::broken, error.what());
   } catch (const std::exception& error) {
-    end(FeedState::failed, std::string("gets no more records: ") + error.what());
+    fail(FeedState::failed, error.what());
   }
   give_all_back();
 }
@@ -286,6 +285,10 @@ void ServedChannel::give_all_back() noexcept {
     // They are given to somebody else when the lease is over.
   }
   records_.reset();
+}
+
+void ServedChannel::fail(FeedState state, const std::string& why) {
+  end(state, (records_ == nullptr ? "gets no records: " : "gets no more records: ") + why);
 }
 
 void ServedChannel::end(FeedState state, const std::string& why) {

@@ -47,6 +47,7 @@ class ServedChannel {
   bool fill_one();
   bool collect_one();
   void give_all_back() noexcept;
+  void fail(FeedState state, const std::string& why);
   void end(FeedState state, const std::string& why);
   bool has_work() const;
 

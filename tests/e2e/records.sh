@@ -90,7 +90,7 @@ for i in range(100): print([i] * (i % 6))" >"$work/in.jsonl"
     [ "$first" -gt 0 ] || fail "the first run has done nothing"
     [ -z "$(ls "$work/out.npy.weft/running")" ] || fail "something is still claimed"
     ranks=2 train second 60 --fill "$echo_job:16,x,slow" --input "$work/in.npy" --results "$work/out.npy" || true
-    grep -q 'results of another kind: their arguments was' "$work/second.messages" || fail "other arguments are taken"
+    grep -q 'results of another kind: the arguments of the job were' "$work/second.messages" || fail "other arguments are taken"
     for round in 1 2 3 4; do
       [ -e "$work/out.npy" ] || ranks=2 train "round$round" 100 "${slow_files[@]}" || fail "exit code $?"
     done
@@ -145,7 +145,7 @@ for i in range(100): print([i] * (i % 6))" >"$work/in.jsonl"
       --fill "$echo_job:4,x,wrong" --input "$work/in.npy" --results "$work/wrong.npy"
     [ ! -e "$work/wrong.npy" ] || fail "wrong results are there"
     touch "$work/mine.npy"
-    refused mine 'mine.npy: is there already' --fill "$echo_job:4,x" --input "$work/in.npy" --results "$work/mine.npy"
+    refused mine 'gets no records: .*mine.npy: is there already' --fill "$echo_job:4,x" --input "$work/in.npy" --results "$work/mine.npy"
     [ ! -s "$work/mine.npy" ] || fail "a file of the user was written to"
     meet=$(mktemp -d /dev/shm/weft-test-XXXXXX)
     WEFT_FEEDER=$meet refused no_feeder 'the feeder does not answer: there is none in its folder' "${echo_files[@]}"

@@ -278,6 +278,12 @@ TEST_F(Channels, WithoutAFeederARankSaysSo) {
             std::string::npos);
 }
 
+TEST_F(Channels, ResultsThatAreSomethingElseAreRefusedBeforeThereAreRecords) {
+  write("out.npy", "mine");
+  EXPECT_NE(fault_of([&] { begun(); }).find("gets no records: " + path("out.npy") + ": is there already"),
+            std::string::npos);
+}
+
 // The folder of the results is gone while work goes on: the job ends, and says why.
 TEST_F(Channels, ResultsThatCannotBeWrittenEndTheJob) {
   const auto feed = begun();
