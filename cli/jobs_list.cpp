@@ -214,7 +214,8 @@ class Show final : public JobsCommand {
                       (entry.ended == 0 || entry.state == JobState::waiting ? "" : ", " + time_text(entry.ended)));
     const char* const what = job.has_records() ? " records" : " units";
     line("done", job.is_known ? done_text(job) + formatted(", %llu of %llu%s", number(job.done), number(job.all), what)
-                              : "nothing yet: no training has begun with it");
+                 : job.ranks > 0 ? "nothing yet: the ranks that have it are making it ready"
+                                 : "nothing yet: no rank has begun with its records");
     if (job.per_second > 0)
       line("rate", rate(job.per_second) + ", " + length(job.seconds_left()) + " left, done at " +
                        time_text(static_cast<std::int64_t>(std::time(nullptr)) +

@@ -2,9 +2,11 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "cli/locate.h"
 #include "cli/quantities.h"
 #include "feeder/files/results_folder.h"
+#include "feeder/ledger.h"
 #include "feeder/owner.h"
 #include "runner/policy/variants.h"
 
@@ -29,6 +32,12 @@ bool are_there(const std::string& results) {
   namespace fs = std::filesystem;
   if (results.empty() || !fs::exists(path_of_results(results))) return false;
   return !is_results_folder(results) || !fs::is_directory(results) || !fs::is_empty(results);
+}
+
+std::optional<double> parse_weight(const std::string& text) {
+  double weight = 0;
+  const bool is_one = CLI::detail::lexical_cast(text, weight) && weight > 0 && std::isfinite(weight);
+  return is_one ? std::optional(weight) : std::nullopt;
 }
 
 class Submit final : public JobsCommand {
@@ -55,10 +64,11 @@ class Submit final : public JobsCommand {
     app.add_option("--priority", job_.terms.priority, "Larger goes first. Default: 0.")
         ->type_name("N")
         ->check(CLI::Range(-1'000'000, 1'000'000));
-    app.add_option("--weight", job_.terms.weight, "Its share of what equal jobs get. Default: 1.")
-        ->type_name("NUMBER")
-        ->check(CLI::PositiveNumber);
-    app.add_option("--deadline", duration_into(job_.terms.deadline), "Counts from now, and orders the jobs.")
+    app.add_option("--weight", quantity_into(job_.terms.weight, parse_weight, "weight; numbers above 0 are"),
+                   "Its share of what equal jobs get. Default: 1.")
+        ->type_name("NUMBER");
+    app.add_option("--deadline", duration_into(job_.terms.deadline, "duration; 90s, 3600s are"),
+                   "Counts from now, and orders the jobs.")
         ->type_name("TIME");
     app.add_option("--variant", job_.variants, "Arguments of one size, best first; may be repeated.")
         ->type_name("ARGUMENTS")
@@ -104,7 +114,8 @@ class Submit final : public JobsCommand {
     QueuedJob job{checked_job(plan, library_directory()), user_name(), host_name(),
                   static_cast<std::int64_t>(std::time(nullptr))};
     if (const std::string& results = job.plan.files.results; are_there(results))
-      throw std::runtime_error("the results " + results + " are there already; name another file, or take it away");
+      throw std::runtime_error("the results " + results + " are there already; name another file, or take away " +
+                               (Ledger::exists(results) ? Ledger::all_of(results) : results));
     if (const std::string why = why_not_queued(job); !why.empty())
       throw std::runtime_error("fill job " + name_of(job) + ": " + why);
     return job;

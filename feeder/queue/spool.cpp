@@ -188,8 +188,10 @@ bool Spool::move(const std::string& id, JobState from, JobState to, const std::s
   const std::string reason = folder_of(id) + "/ended.json";
   if (to == JobState::waiting) {
     std::error_code error;
-    fs::remove_all(folder_of(id) + "/refusals", error);
-    make_folder(folder_of(id) + "/refusals");
+    const std::string refusals = folder_of(id) + "/refusals";
+    fs::remove_all(refusals, error);
+    if (error) throw FileError(refusals, error.message());
+    make_folder_unless_there(refusals);
     fs::remove(folder_of(id) + "/need.json", error);
   } else {
     write(reason, dumped({{"why", why}, {"ended", static_cast<std::int64_t>(std::time(nullptr))}}));

@@ -30,4 +30,65 @@ weft: job 1, stand_in, waits in q"
   expect_err "weft: no job waits yet in the queue $work/typo"
 }
 
+# A line of `weft jobs show 1`.
+shows() {
+  run "$weft" jobs --queue q show 1
+  [[ $out == *"$1"* ]] || fail "it does not show: $1"
+}
+queued_with_records() {
+  echo '[1]' >in.jsonl
+  run "$weft" jobs --queue q submit stand_in --input in.jsonl
+  expect_code 0
+}
+
+states() {
+  queued_with_records
+  shows "done       nothing yet: no rank has begun with its records"
+  echo '{"host": "far", "ranks": [3], "since": 1}' >q/jobs/1/at-work/far-1-1-1-1
+  shows "state      working
+done       nothing yet: the ranks that have it are making it ready"
+}
+
+terms() {
+  refused() {  # the words, options...
+    run "$weft" jobs --queue q submit stand_in --units 5 "${@:2}"
+    expect_code 2
+    expect_err "weft: error: $1*"
+  }
+  refused "'512' is no number of bytes: its unit is missing, as in 512MiB" --memory 512
+  refused "'67108864' is no number of bytes: its unit is missing, as in 67108864B" --memory 67108864
+  refused "'much' is no number of bytes; 16MiB, 2GB are" --memory much
+  refused "'0' is no weight; numbers above 0 are" --weight 0
+  refused "'inf' is no weight; numbers above 0 are" --weight inf
+  refused "'1h' is no duration; 90s, 3600s are" --deadline 1h
+  [[ ! -e q ]] || fail "a queue was made"
+  run "$weft" jobs --queue q submit stand_in --units 5 --memory 64MiB --weight 2.5 --deadline 3600s
+  expect_code 0
+  shows "memory     64 MiB"
+  shows "weight 2.5, deadline"
+}
+
+# As another user, for whom nothing is writable.
+as_nobody() {
+  if [[ $(id -u) == 0 ]]; then setpriv --reuid=65534 --clear-groups "$@"; else "$@"; fi
+}
+
+folders_of_others() {
+  queued_with_records
+  run "$weft" jobs --queue q cancel 1
+  mkdir theirs
+  chmod -R a+rX,a-w q theirs
+  chmod a+rx . tree
+  run as_nobody "$weft" jobs --queue q retry 1
+  expect_code 1
+  expect_err "weft: error: $work/q/jobs/1/refusals: Permission denied"
+  run as_nobody "$weft" run -q --fill stand_in --input in.jsonl --results theirs/out.npy -- true
+  expect_code 1
+  expect_err "weft: error: the results $work/theirs/out.npy cannot be written: the folder $work/theirs: Permission denied"
+  run "$weft" run -q --fill stand_in --input in.jsonl --results in.jsonl -- true
+  expect_code 1
+  expect_err "weft: error: the results $work/in.jsonl cannot be written: they are the input"
+  chmod -R u+w q theirs
+}
+
 "$case_name"
