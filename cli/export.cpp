@@ -39,7 +39,10 @@ struct Outputs {
   std::optional<OutputFolder> kineto, csv;
 
   explicit Outputs(const Wanted& wanted) {
-    if (!wanted.perfetto.empty()) perfetto.emplace(wanted.perfetto);
+    if (!wanted.perfetto.empty()) {
+      perfetto.emplace(wanted.perfetto);
+      refuse_other_file(wanted.perfetto, &is_begin_of_perfetto, "Perfetto trace of weft export");
+    }
     if (!wanted.kineto.empty()) kineto.emplace(wanted.kineto);
     if (!wanted.csv.empty()) csv.emplace(wanted.csv);
   }

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -107,15 +106,8 @@ std::string why_no_number(const std::string& text) {
   return number_of(text) ? "" : "'" + printable(text) + "' is no number of an iteration";
 }
 
-// A report takes the place of an older one. A file that holds something else was hardly meant.
-void refuse_other_file(const std::string& path) {
-  constexpr std::string_view begin_of_page = "<!DOCTYPE html>";
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) == 0) return;
-  std::string begin(begin_of_page.size(), ' ');
-  std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  if (begin != begin_of_page)
-    throw std::runtime_error(printable(path) + " cannot be written: it is there, and is no page of a report");
+bool is_begin_of_page(std::string_view begin) {
+  return begin.starts_with("<!DOCTYPE html>");
 }
 
 }  // namespace
@@ -134,7 +126,7 @@ int report_verb(const Arguments& arguments) {
       ->check(why_no_number);
   if (const auto code = parse(app, arguments)) return *code;
   const std::optional<std::uint64_t> iteration = number_of(wanted);
-  refuse_other_file(path);
+  refuse_other_file(path, &is_begin_of_page, "page of a report");
   OutputFile file(path);
   directories = each_once(directories);
   ProgressBar bar;

@@ -59,11 +59,26 @@ export_traces() {
   expect_err "weft: error: rank7.7.jsonl cannot be written: it has the name of a trace"
   # An export that fails leaves nothing, and takes nothing away.
   mkdir full
-  echo old >full/x
+  cp one.pftrace full/x
   run bash -c 'trap "" XFSZ; ulimit -f 1; "$0" export "$1" --perfetto full/x' "$weft" "$traces"
   expect_code 1
   expect_err "*weft: error: full/x cannot be written: File too large"
-  [[ $(ls full) == x && $(<full/x) == old ]] || fail "nothing has changed"
+  [[ $(ls full) == x ]] && cmp -s one.pftrace full/x || fail "nothing has changed"
+  # An earlier export and an empty file give way, and nothing else does.
+  run "$weft" export "$traces" --perfetto one.pftrace
+  expect_code 0
+  cmp -s run.pftrace one.pftrace || fail "the newer export"
+  : >empty
+  run "$weft" export "$traces" --perfetto empty
+  expect_code 0
+  for text in 'import torch' $'\n' $'\n12 lines' $'\n\n2\n'; do
+    printf %s "$text" >work.py
+    run "$weft" export "$traces" --perfetto work.py
+    expect_code 1
+    expect_err "weft: error: work.py cannot be written: it is there, and is no Perfetto trace of weft export"
+    printf %s "$text" | cmp -s - work.py || fail "the file is as it was"
+  done
+  [[ $(ls) != *.tmp* ]] || fail "nothing is left"
 }
 
 # The numbers are looked at in tests/trace/report, the page itself by browser_test.py there.

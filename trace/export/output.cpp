@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -43,6 +44,17 @@ std::string resolved_output(const std::string& path) {
   if (error) return path;
   if (!resolved.has_filename()) resolved = resolved.parent_path();  // "folder/" is the folder
   return resolved.string();
+}
+
+void refuse_other_file(const std::string& path, bool (*is_of_kind)(std::string_view begin), const std::string& kind) {
+  constexpr std::size_t most_begin = 16;
+  std::error_code error;
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) == 0) return;
+  std::string begin(most_begin, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  if (!is_of_kind(begin)) cannot_be_written(path, "it is there, and is no " + kind);
 }
 
 OutputFile::OutputFile(std::string path)

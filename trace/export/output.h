@@ -14,6 +14,11 @@ namespace weft {
 // Where it would be written: links are followed, so two names of one place are the same.
 std::string resolved_output(const std::string& path);
 
+// An output takes the place of an older one of its kind alone: a file that holds something else was hardly meant.
+// Throws where a regular file is there that is not empty and whose first bytes `is_of_kind` does not know. `kind`:
+// "page of a report".
+void refuse_other_file(const std::string& path, bool (*is_of_kind)(std::string_view begin), const std::string& kind);
+
 class OutputFile {
  public:
   // Takes the place of a regular file of that name; of anything else (a device, a folder, a trace) not.

@@ -265,6 +265,11 @@ void write_notes(const ExportedRun& run, PerfettoPackets& packets, PerfettoCount
 
 }  // namespace
 
+// A packet (field 1) of less than 128 bytes that is nothing but a snapshot of the clocks (field 6).
+bool is_begin_of_perfetto(std::string_view begin) {
+  return begin.size() >= 4 && begin[0] == '\x0a' && begin[2] == '\x32' && begin[1] == begin[3] + 2;
+}
+
 PerfettoCounts export_perfetto(const ExportedRun& run, const EventNames& names, OutputFile& file,
                                ReadProgress* progress) {
   PerfettoCounts counts;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "trace/export/exported_run.h"
 #include "trace/export/names.h"
@@ -22,6 +23,9 @@ struct PerfettoCounts {
   std::uint64_t left_out = 0;   // more of them overlapped than there are rows for
   std::uint64_t bytes = 0;      // of the file
 };
+
+// By its first bytes, four at least: whether export_perfetto() wrote it.
+bool is_begin_of_perfetto(std::string_view begin);
 
 // Throws std::runtime_error, one line; then there is no file. Finishes it.
 PerfettoCounts export_perfetto(const ExportedRun& run, const EventNames& names, OutputFile& file,
