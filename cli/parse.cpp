@@ -25,17 +25,6 @@ const CLI::App& asked_for(const CLI::App& app) {
   return commands.empty() ? app : asked_for(*commands.back());
 }
 
-std::vector<std::string> flags_of(const CLI::App& app) {
-  std::vector<std::string> flags;
-  for (const CLI::Option* const option : app.get_options())
-    for (const std::string& name : option->get_lnames())
-      if (!option->get_group().empty()) flags.push_back(name);
-  if (app.get_parent() == nullptr) return flags;
-  const std::vector<std::string> of_verb = flags_of(*app.get_parent());
-  flags.insert(flags.end(), of_verb.begin(), of_verb.end());
-  return flags;
-}
-
 // The command of a verb has the flags of the verb, too.
 bool knows(const CLI::App& app, const std::string& flag) {
   return app.get_option_no_throw(flag) != nullptr || (app.get_parent() != nullptr && knows(*app.get_parent(), flag));
@@ -130,6 +119,17 @@ std::optional<int> parse(CLI::App& app, const Arguments& arguments) {
     complain(mistake(app, arguments, error));
     return wrong_usage;
   }
+}
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* const option : app.get_options())
+    for (const std::string& name : option->get_lnames())
+      if (!option->get_group().empty()) flags.push_back(name);
+  if (app.get_parent() == nullptr) return flags;
+  const std::vector<std::string> of_verb = flags_of(*app.get_parent());
+  flags.insert(flags.end(), of_verb.begin(), of_verb.end());
+  return flags;
 }
 
 std::string unknown_flag_text(const CLI::App& app, const std::string& flag) {

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/help.h"
 #include "cli/verb.h"
@@ -20,6 +21,9 @@ bool asks_for_description(const Arguments& arguments);
 
 // Nothing when the arguments are good; else the exit code, help or complaint being printed already.
 std::optional<int> parse(CLI::App& app, const Arguments& arguments);
+
+// The names of all flags that the help has, without dashes; of a command of a verb those of the verb, too.
+std::vector<std::string> flags_of(const CLI::App& app);
 
 // Why a flag is wrong, with the one that may have been meant.
 std::string unknown_flag_text(const CLI::App& app, const std::string& flag);

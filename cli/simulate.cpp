@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "cli/config_file.h"
 #include "cli/job_lengths.h"
 #include "cli/parse.h"
 #include "cli/price.h"
@@ -300,9 +301,7 @@ int simulate_verb(const Arguments& arguments) {
   app.add_option("--output", wanted.output, "A folder for the trace of every rank. It is as a run would leave it.")
       ->type_name("FOLDER");
   app.add_flag("--json", wanted.json, "One JSON object.");
-  app.allow_config_extras(CLI::config_extras_mode::error);
-  app.set_config("--config", "", "A TOML file with these flags as keys. They have no dashes in front there.")
-      ->type_name("FILE");
+  add_config_file(app, "A TOML file with these flags as keys. They have no dashes in front there.");
   make_advanced(app);
   if (const auto code = parse(app, arguments)) return *code;
   try {

@@ -30,6 +30,8 @@ simulate() {
   local before=$out
   run "$weft" simulate --config pipeline.toml --baselines --json
   [[ $out == "$before" ]] || fail "the same flags, other numbers"
+  run "$weft" simulate --config <(printf 'stages = 2\njson = true\njitter = 0.07') --stages 3 --iterations 20
+  [[ $(value_of stages) == 3 ]] || fail "a pipe, a flag without a value, and the command line first"
   for words in "--schedule 2f2b" "--stages 0" "--ranks 6" "--jitter x" "--forward 3" "--forward 0" "--iterations 4" "--config none.toml" "--bandwidth 1" "--schedule dag --stages 3" "--seed -1" \
     "--schedule interleaved --microbatches 3" "--microbatches 8,0" "--schedule dualpipev --microbatches 8,6" "--ramp-up 5" "--evaluation-microbatches 4" \
     "--checkpoint-time 1s" "--schedule pipeoffload --evaluate-every 5 --evaluation-microbatches 6" "--gpu-memory 4GB" "--gpu-memory 0" \
@@ -47,6 +49,36 @@ simulate() {
   run "$weft" simulate --iterations 20 --output /proc/nowhere
   expect_code 1
   expect_one_line
+}
+
+# Nothing runs with a file that is not all understood.
+simulate_config() {
+  local see="; see 'weft simulate --help'"
+  while IFS='|' read -r text said; do
+    printf "$text" >pipeline.toml
+    run "$weft" simulate --iterations 20 --config pipeline.toml
+    expect_code 2
+    expect_err "weft: error: pipeline.toml$said$see"
+  done <<'FILES'
+[a|:1: *
+stages 4|:1: *
+stages = 2\nstages = 4|:2: *
+\nstags = 4|:2: 'stags' is not a flag of 'weft simulate'; did you mean stages?
+slowdown_budget = "1%%"|:1: 'slowdown_budget' is not a flag of 'weft simulate'; did you mean slowdown-budget?
+config = "other.toml"|:1: 'config' is not a flag of 'weft simulate'*
+# one\n[pipeline]\nstages = 4|:2: 'pipeline' is a table, and flags stand in none: stages = 8 is one
+[[job]]\nfill = "x"|:1: 'job' is a table, and flags stand in none: stages = 8 is one
+stages = 2\nranks = 0|:2: --ranks: *
+forward = 3|:1: '3' is no duration; *
+stages = [2, 4]|:1: *--stages*
+stages = []|:1: 'stages' has to be a text, a number, true, false, or a list of them
+stages = 2026-01-01|:1: 'stages' has to be a text, a number, true, false, or a list of them
+json = [true, false]|:1: 'json' has to be true or false
+FILES
+  run "$weft" simulate --config none.toml
+  expect_err "weft: error: none.toml: No such file or directory$see"
+  run "$weft" simulate --config .
+  expect_err "weft: error: .: it is a folder$see"
 }
 
 # Evaluations, checkpoints, other numbers of microbatches; memory.
