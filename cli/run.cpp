@@ -27,6 +27,7 @@
 #include "runner/options/output_path.h"
 #include "runner/options/quantity.h"
 #include "runner/options/queue_name.h"
+#include "trace/read/below.h"
 
 namespace weft::cli {
 namespace {
@@ -203,17 +204,40 @@ std::string choose_job(const Options& options, const Variables& variables) {
   return job;
 }
 
+// As far as it is known here: sequences of a rank stay in it.
+std::string output_folder(const Options& options, const Variables& variables) {
+  OutputNames names;
+  names.job = options.job;
+  names.variables = &variables;
+  return expand_output(options.output, names);
+}
+
+// The training would run to its end and leave no trace.
+void refuse_file_for_traces(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::path path = folder; path.has_relative_path(); path = path.parent_path())
+    if (std::filesystem::exists(path, error) && !std::filesystem::is_directory(path, error))
+      throw UsageError("traces cannot be written to " + folder + ": " + path.string() + " is no folder");
+}
+
+bool has_traces(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
+    if (is_trace_name(entry->path().filename().string())) return true;
+  return false;
+}
+
 void say_where(const Options& options, const Variables& variables) {
   if (launcher_rank(variables).value_or(0) != 0) return;
   if (options.mode == Mode::off) {
     inform("WEFT=off: the command runs as if Weft were not there");
     return;
   }
-  OutputNames names;
-  names.job = options.job;
-  names.variables = &variables;
   // This process becomes the command: nobody is there afterwards to say that there are none.
-  inform("traces will be in " + expand_output(options.output, names) + "/ if the command uses NCCL");
+  const std::string folder = output_folder(options, variables);
+  inform("traces will be in " + folder + "/ if the command uses NCCL" +
+         (has_traces(folder) ? "; some are there already, and 'weft summary' takes the newest run" : ""));
 }
 
 void set_variable(const std::string& name, const std::string& value) {
@@ -335,6 +359,8 @@ int run(const Request& request) {
   for (const char* const folder : {"output", "checkpoint"})
     if (const std::string& asked = request.asked(folder); !asked.empty())
       variables[find_option(folder)->variable] = from_here(asked, variables);
+  if (parsed.options.mode != Mode::off && request.print_env.empty())
+    refuse_file_for_traces(output_folder(parsed.options, variables));
   if (beside_feeder) variables["WEFT_FEEDER"] = start_feeder_beside(library_directory() / "weft-feeder");
   const SetVariables to_set = variables_to_set(variables, before, request.nvtx);
   if (!request.print_env.empty()) {

@@ -89,6 +89,29 @@ nothing_on_stdout() {
   expect_err "weft: traces will be in weft-$$/ if the command uses NCCL"
 }
 
+# A file, or earlier traces, at the place of the traces.
+place_of_traces() {
+  touch file
+  for folder in file file/below/it 'file/%r'; do
+    run "$weft" run --output "$folder" -- echo runs
+    expect_code 2
+    expect_out ""
+    expect_err "weft: error: traces cannot be written to $folder: file is no folder"
+  done
+  WEFT_OUTPUT=$work/file run "$weft" run -q -- echo runs
+  expect_err "weft: error: traces cannot be written to $work/file: $work/file is no folder"
+  WEFT=off run "$weft" run --output file -- echo runs
+  expect_out runs
+  mkdir folder
+  ln -s folder link
+  run "$weft" run --output link -- true
+  expect_err "weft: traces will be in link/ if the command uses NCCL"
+  cp "$source"/tests/trace/run/rank0.100.jsonl folder
+  run "$weft" run --output link -- true
+  expect_code 0
+  expect_err "weft: traces will be in link/ if the command uses NCCL; some are there already, and 'weft summary' takes the newest run"
+}
+
 job_id_is_shared() {
   run "$weft" run -- sh -c 'echo $WEFT_JOB $$'
   set -- $out
