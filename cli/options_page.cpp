@@ -22,13 +22,13 @@ malformed or out of its range is reported in one line and the default is used; a
 with the nearest name. `weft run --strict` refuses to run then. `--validate` alone means on; with a value it is
 `--validate=off`. Of `weft run` alone are `--observe` (as `--mode observe`), `--set`, `--strict` and `--quiet`.
 
-Sizes end in B, KiB, MiB, GiB, TiB or kB, MB, GB, TB, durations in ns, us, ms or s. Either is malformed without its
-unit, 0 excepted. A percentage is one without its sign, too: 0.01 is 0.01%, not 1%. In `WEFT_OUTPUT` and
-`WEFT_CHECKPOINT`, `%j` is the job id, `%h` the host, `%p` the process, `%r` the rank, `%q{NAME}` a variable and `%%` a
-percent sign. A path with a variable that is unset or empty is not used: without its beginning it could be a folder of
-the root. The default stands in for it. Another `%` stays in the name. Either is reported like a malformed value. More
-about [memory](safety.md#memory), [the slowdown budget](slowdown-budget.md), [the trace limit](trace.md) and [fill
-jobs](../examples/fill/README.md).
+Sizes end in B, KiB, MiB, GiB, TiB or kB, MB, GB, TB, durations in ns, us, ms or s. A size without a unit is in bytes; a
+duration without one is malformed, 0 excepted. A percentage is one without its sign, too: 0.01 is 0.01%, not
+1%. In `WEFT_OUTPUT` and `WEFT_CHECKPOINT`, `%j` is the job id, `%h` the host, `%p` the process, `%r` the rank,
+`%q{NAME}` a variable and `%%` a percent sign. A path with a variable that is unset or empty is not used: without its
+beginning it could be a folder of the root. The default stands in for it. Another `%` stays in the name. Either is
+reported like a malformed value. More about [memory](safety.md#memory), [the slowdown budget](slowdown-budget.md), [the
+trace limit](trace.md) and [fill jobs](../examples/fill/README.md).
 )";
 
 std::string options_markdown() {

@@ -26,16 +26,11 @@ CLI::callback_t quantity_into(Target& target, Parse parse, const char* wanted) {
   };
 }
 template <class Target>
-CLI::callback_t duration_into(Target& target, const char* wanted = "duration; 10ms, 250us, 1.5s are") {
-  return quantity_into(target, parse_duration, wanted);
+CLI::callback_t duration_into(Target& target) {
+  return quantity_into(target, parse_duration, "duration; 10ms, 250us, 1.5s are");
 }
 inline CLI::callback_t bytes_into(std::uint64_t& target) {
-  return [&target](const CLI::results_t& texts) {
-    const std::string &text = texts.front(), with_unit = text + likely_unit(text);
-    if (!parse_bytes(text) && parse_bytes(with_unit))
-      throw CLI::ValidationError("'" + text + "' is no number of bytes: its unit is missing, as in " + with_unit);
-    return quantity_into(target, parse_bytes, "number of bytes; 16MiB, 2GB are")(texts);
-  };
+  return quantity_into(target, parse_bytes, "number of bytes; 16MiB, 2GB are");
 }
 inline CLI::callback_t share_into(double& target) {
   return quantity_into(target, parse_share, "share in percent; 1, 0.5%, 2 % are");

@@ -126,7 +126,7 @@ JobPlan job_of(const Table& table, const Places& places) {
   job.files = {places.file(table.text("input")), places.file(table.text("results")),
                places.file(table.text("weights"))};
   job.name = table.text("name");
-  job.memory = table.quantity("memory", parse_bytes, "a number of bytes with its unit, as \"64MiB\"").value_or(0);
+  job.memory = table.quantity("memory", parse_bytes, "a number of bytes, as \"64MiB\"").value_or(0);
   const std::int64_t priority = table.integer("priority", -1'000'000);
   if (priority > 1'000'000) table.fault("priority", "at most 1000000");
   job.terms.priority = static_cast<std::int32_t>(priority);

@@ -206,10 +206,11 @@ bool within_bounds(const OptionInfo& option, const Value& value) {
 
 // Units with which people write values of a type; none for types without.
 template <class Value>
-std::vector<const char*> usual_units(const std::string& number) {
-  if constexpr (std::is_same_v<Value, Duration>) return {"us", "ms", "s"};
-  if constexpr (std::is_same_v<Value, std::uint64_t> || std::is_same_v<Value, ByteLimit>)
-    return {likely_unit(number), "GiB"};
+std::span<const char* const> usual_units() {
+  static constexpr const char* sizes[] = {"MiB", "GiB"};
+  static constexpr const char* durations[] = {"us", "ms", "s"};
+  if constexpr (std::is_same_v<Value, Duration>) return durations;
+  if constexpr (std::is_same_v<Value, std::uint64_t> || std::is_same_v<Value, ByteLimit>) return sizes;
   return {};
 }
 
@@ -217,7 +218,7 @@ std::vector<const char*> usual_units(const std::string& number) {
 template <class Value>
 std::string missing_unit(const OptionInfo& option, const std::string& text) {
   if (text.find_first_not_of("0123456789.") != std::string::npos) return "";
-  for (const char* const unit : usual_units<Value>(text)) {
+  for (const char* const unit : usual_units<Value>()) {
     Value value{};
     if (parse(text + unit, value) && within_bounds(option, value)) return ": its unit is missing, as in " + text + unit;
   }

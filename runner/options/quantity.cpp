@@ -18,7 +18,8 @@ struct Suffix {
   std::uint64_t factor;
 };
 constexpr std::uint64_t kibi = 1024;
-constexpr std::array byte_suffixes{Suffix{"b", 1},
+constexpr std::array byte_suffixes{Suffix{"", 1},
+                                   Suffix{"b", 1},
                                    Suffix{"kib", kibi},
                                    Suffix{"mib", kibi* kibi},
                                    Suffix{"gib", kibi* kibi* kibi},
@@ -64,10 +65,6 @@ std::string lower(std::string_view text) {
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   return parse_quantity(text, byte_suffixes);
-}
-
-const char* likely_unit(std::string_view number) {
-  return number.size() > std::string_view("999999").size() ? "B" : "MiB";
 }
 
 std::optional<Duration> parse_duration(std::string_view text) {

@@ -15,13 +15,11 @@ namespace weft {
 
 std::string lower(std::string_view text);
 
-std::optional<std::uint64_t> parse_bytes(std::string_view text);  // B, KiB ... TiB, kB ... TB; without a unit only 0
+std::optional<std::uint64_t> parse_bytes(std::string_view text);  // B, KiB ... TiB, kB ... TB; without a unit: bytes
 std::optional<Duration> parse_duration(std::string_view text);    // ns, us, ms, s; without a unit only 0
 std::optional<double> parse_share(std::string_view text);         // 0.01 for "1 %" and for "1"
 std::optional<std::uint32_t> parse_count(std::string_view text);
 
-// Of a size that lacks its unit, for messages: bytes are meant by large numbers only.
-const char* likely_unit(std::string_view number);
 std::string mebibytes(std::uint64_t bytes);  // "64 MiB", rounded down
 
 }  // namespace weft

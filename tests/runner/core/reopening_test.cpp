@@ -82,7 +82,7 @@ TEST(Reopening, LeavesARecordingThatCanBeReplayed) {
   SimulatedJob job(Variables{{"WEFT", "observe"},
                              {"WEFT_SUMMARY", "off"},
                              {"WEFT_RECORD", "on"},
-                             {"WEFT_RECORD_LIMIT", std::to_string(limit) + "B"}});
+                             {"WEFT_RECORD_LIMIT", std::to_string(limit)}});
   job.open();
   train(job, 6);
   job.close();
