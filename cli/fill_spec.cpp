@@ -88,6 +88,10 @@ std::vector<std::string> own_jobs(const fs::path& jobs) {
 }
 
 JobPlan checked_job(JobPlan job, const fs::path& jobs) {
+  constexpr std::uint64_t least_memory = 1 << 20;  // as that of WEFT_MEMORY: less is a number without its unit
+  if (job.memory != 0 && job.memory < least_memory)
+    throw std::runtime_error("a memory of " + std::to_string(job.memory) +
+                             " bytes is less than the 1MiB that is the least: is its unit missing, as in 512MiB?");
   job.spec = checked_path(job.spec, jobs);
   check_readable(job.files.input, "input", true);
   check_readable(job.files.weights, "weights", false);

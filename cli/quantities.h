@@ -26,8 +26,8 @@ CLI::callback_t quantity_into(Target& target, Parse parse, const char* wanted) {
   };
 }
 template <class Target>
-CLI::callback_t duration_into(Target& target) {
-  return quantity_into(target, parse_duration, "duration; 10ms, 250us, 1.5s are");
+CLI::callback_t duration_into(Target& target, const char* wanted = "duration; 10ms, 250us, 1.5s are") {
+  return quantity_into(target, parse_duration, wanted);
 }
 inline CLI::callback_t bytes_into(std::uint64_t& target) {
   return quantity_into(target, parse_bytes, "number of bytes; 16MiB, 2GB are");

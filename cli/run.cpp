@@ -359,7 +359,7 @@ int run(const Request& request) {
   for (const char* const folder : {"output", "checkpoint"})
     if (const std::string& asked = request.asked(folder); !asked.empty())
       variables[find_option(folder)->variable] = from_here(asked, variables);
-  if (parsed.options.mode != Mode::off && request.print_env.empty())
+  if (parsed.options.mode != Mode::off && !request.asked("output").empty() && request.print_env.empty())
     refuse_file_for_traces(output_folder(parsed.options, variables));
   if (beside_feeder) variables["WEFT_FEEDER"] = start_feeder_beside(library_directory() / "weft-feeder");
   const SetVariables to_set = variables_to_set(variables, before, request.nvtx);

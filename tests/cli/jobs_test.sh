@@ -55,8 +55,9 @@ terms() {
     expect_code 2
     expect_err "weft: error: $1*"
   }
-  refused "'512' is no number of bytes: its unit is missing, as in 512MiB" --memory 512
-  refused "'67108864' is no number of bytes: its unit is missing, as in 67108864B" --memory 67108864
+  run "$weft" jobs --queue q submit stand_in --units 5 --memory 512
+  expect_code 1
+  expect_err "weft: error: *a memory of 512 bytes is less than the 1MiB that is the least: is its unit missing, as in 512MiB?"
   refused "'much' is no number of bytes; 16MiB, 2GB are" --memory much
   refused "'0' is no weight; numbers above 0 are" --weight 0
   refused "'inf' is no weight; numbers above 0 are" --weight inf

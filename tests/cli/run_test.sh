@@ -98,8 +98,10 @@ place_of_traces() {
     expect_out ""
     expect_err "weft: error: traces cannot be written to $folder: file is no folder"
   done
+  # What stands in the environment keeps no command from running.
   WEFT_OUTPUT=$work/file run "$weft" run -q -- echo runs
-  expect_err "weft: error: traces cannot be written to $work/file: $work/file is no folder"
+  expect_code 0
+  expect_out runs
   WEFT=off run "$weft" run --output file -- echo runs
   expect_out runs
   mkdir folder
