@@ -69,6 +69,19 @@ terms() {
   shows "weight 2.5, deadline"
 }
 
+results_that_are_there() {
+  echo '[1]' >in.jsonl
+  touch out.npy
+  run "$weft" jobs --queue q submit stand_in --input in.jsonl --results out.npy
+  expect_code 1
+  expect_err "weft: error: the results $work/out.npy are there already; name another file, or take away $work/out.npy"
+  mkdir out.npy.weft
+  touch out.npy.weft/plan.json
+  run "$weft" jobs --queue q submit stand_in --input in.jsonl --results out.npy
+  expect_code 1
+  expect_err "*; name another file, or take away $work/out.npy and $work/out.npy.weft"
+}
+
 # As another user, for whom nothing is writable.
 as_nobody() {
   if [[ $(id -u) == 0 ]]; then setpriv --reuid=65534 --clear-groups "$@"; else "$@"; fi
