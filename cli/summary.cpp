@@ -1,7 +1,9 @@
 // weft summary: adds up the traces of all ranks.
 #include "trace/read/summary.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
@@ -9,6 +11,7 @@
 
 #include "cli/colours.h"
 #include "cli/parse.h"
+#include "trace/read/runs.h"
 #include "trace/read/same_file.h"
 #include "trace/validate/run_validation.h"
 
@@ -33,6 +36,24 @@ Validation validation_of(const RunSummary& run, const std::vector<std::string>& 
   if (bytes <= most_truth_bytes) return {validate_directories(directories, Bounds{}, shortest_idle), ""};
   return {std::nullopt, "CUPTI's records are beside the traces, " + std::to_string(bytes / 1'000'000) +
                             " MB of them: weft validate says how far the numbers above are right"};
+}
+
+std::string named(const std::vector<std::string>& directories) {
+  return directories.front() +
+         (directories.size() == 1 ? "" : " and " + std::to_string(directories.size() - 1) + " more");
+}
+
+// Of several folders those whose traces are shown: one may hold nothing but an earlier run.
+std::string place_of(const std::vector<FileTotals>& files, const std::vector<std::string>& directories) {
+  std::vector<std::string> shown, left_out;
+  for (const std::string& directory : directories) {
+    const bool is_shown = std::ranges::any_of(files, [&](const FileTotals& file) {
+      const std::filesystem::path path = file.path;
+      return path == directory / path.filename();
+    });
+    (is_shown ? shown : left_out).push_back(directory);
+  }
+  return named(shown) + (left_out.empty() ? "" : " (the newest run; left out: " + named(left_out) + ")");
 }
 
 std::string text_of(const Validation& validation) {
@@ -60,11 +81,12 @@ int summary_verb(const Arguments& arguments) {
       ->type_name("");
   if (const auto code = parse(app, arguments)) return *code;
   directories = each_once(directories);
-  const RunSummary run = summarize_directories(directories);
-  const std::string more = directories.size() == 1 ? "" : " and " + std::to_string(directories.size() - 1) + " more";
+  std::vector<std::string> notes;
+  const std::vector<FileTotals> files = newest_run(directories, notes);
+  const RunSummary run = summarize(files, notes);
   const Validation validation = validation_of(run, directories);
   const std::string text =
-      json ? json_of(run, validation) : to_text(run, directories.front() + more) + text_of(validation);
+      json ? json_of(run, validation) : to_text(run, place_of(files, directories)) + text_of(validation);
   if (json)
     std::fputs(text.c_str(), stdout);
   else

@@ -17,6 +17,11 @@ summary() {
   [[ $(sort <<<"$out") == "$(sort "$source/tests/trace/run/expected.json")" ]] || fail "the same from two directories"
   run "$weft" summary first second
   [[ $out == "first and 1 more: 3 ranks, "* ]] || fail "both directories in the first line"
+  # Of two runs the newest is shown, and the first line says so.
+  mkdir earlier
+  sed '1s/"wall_clock": *[0-9]*/"wall_clock": 1000/; 1s/"process": *[0-9]*/"process": 7/' first/rank0.100.jsonl >earlier/rank0.7.jsonl
+  run "$weft" summary earlier/ first second
+  [[ $out == "first and 1 more (the newest run; left out: earlier/): 3 ranks, "* ]] || fail "the run that is shown"
   # The same folder twice is one, and so is a trace of which there is a copy.
   run "$weft" summary "$source/tests/trace/run/" "$source/tests/trace/run"
   [[ $(sed 1d <<<"$out") == "$(sed 1d "$source/tests/trace/run/expected.txt")" ]] || fail "the table of one folder"
