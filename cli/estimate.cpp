@@ -137,14 +137,19 @@ void print_case(const EstimatedRun& run, const Wanted& wanted, std::size_t index
 }
 
 void print_text(const EstimatedRun& run, const Wanted& wanted) {
-  std::printf("%zu ranks\n", run.ranks.size());
+  std::printf("%zu rank%s\n", run.ranks.size(), run.ranks.size() == 1 ? "" : "s");
   for (std::size_t index = 0; index < wanted.cases.size(); ++index) print_case(run, wanted, index);
-  std::fputs(
-      "\nfilled: of the idle time, in a day in which some iterations go without fill for comparison\n"
+  // Without a budget all iterations are filled, and nothing holds the delay down.
+  const bool has_budget =
+      std::ranges::any_of(wanted.cases, [](const Case& each) { return each.slowdown_budget != Budget::unlimited; });
+  std::printf(
+      "\nfilled: of the idle time%s\n"
       "hours/day: of GPU time that fill work would have got\n"
       "delay at most: if the training waited for all of every slice that outlasts its bubble; 'all' adds up the ranks\n"
-      "The slowdown budget holds the true one down, which is less: 'weft simulate' shows by how much.\n",
-      stdout);
+      "%s",
+      has_budget ? ", in a day in which some iterations go without fill for comparison" : "",
+      has_budget ? "The slowdown budget holds the true one down, which is less: 'weft simulate' shows by how much.\n"
+                 : "");
   for (const std::string& note : run.notes) std::printf("note: %s\n", note.c_str());
 }
 
