@@ -108,6 +108,12 @@ int print_once(const Wanted& wanted) {
     complain(no_pages(folders));
     return failed;
   }
+  if (!wanted.view.ranks.empty() && rows_of(run, wanted.view).empty()) {
+    const auto rank = [](const LiveRank& each) { return each.rank(); };
+    complain("none of the wanted ranks has a page here; the last one is rank " +
+             std::to_string(std::ranges::max(run.ranks, {}, rank).rank()));
+    return failed;
+  }
   const std::string text = wanted.json ? top_json(run, wanted.view)
                                        : table_of(run, wanted.view, {place_of(folders), false}, width_of_stdout());
   std::fputs(text.c_str(), stdout);

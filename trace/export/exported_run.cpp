@@ -18,6 +18,20 @@ namespace {
 
 constexpr TimeWindow whole_run{TimePoint{}, TimePoint::max()};
 
+// The numbers of all iterations; 0: there are none.
+struct IterationsThere {
+  std::uint64_t first = 0, last = 0;
+
+  void add(std::uint64_t number) {
+    if (number == 0) return;
+    first = first == 0 ? number : std::min(first, number);
+    last = std::max(last, number);
+  }
+  std::string text() const {
+    return last == 0 ? "" : ": there are " + std::to_string(first) + " to " + std::to_string(last);
+  }
+};
+
 // Found in the second pass: communicators, call sites, how far there are groups, what bubbles waited for, the times of
 // the wanted iterations.
 class PlaceFinder : public RecordTaker {
@@ -54,6 +68,7 @@ class PlaceFinder : public RecordTaker {
     return found;
   }
 
+  const IterationsThere& iterations_there() const { return there_; }
   std::uint64_t communicators_left_out() const { return communicators_left_out_; }
 
  private:
@@ -75,6 +90,7 @@ class PlaceFinder : public RecordTaker {
     joiner_.add(group);
   }
   void take(const Iteration& iteration) {
+    there_.add(iteration.number);
     if (!iterations_->contains_count(iteration.number)) return;
     TimeWindow& window = windows_[segment_];
     if (window.is_empty()) window = {iteration.started, iteration.ended};
@@ -87,6 +103,7 @@ class PlaceFinder : public RecordTaker {
   GroupJoiner& joiner_;
   SlotPlaces& places_;
   std::vector<TimeWindow> windows_;  // of the wanted iterations of each segment
+  IterationsThere there_;
   std::size_t segment_ = 0;
   std::uint64_t communicators_left_out_ = 0;
 };
@@ -121,6 +138,7 @@ void find_places(ExportedRun& run, std::vector<ExportedRank> ranks, const Export
   for (const ExportedRank& rank : ranks) bytes += rank.bytes;
   if (progress != nullptr) progress->begin("looking for iterations, groups", bytes);
   std::vector<std::string> without_iterations;
+  IterationsThere there;
   GroupJoiner joiner(GroupJoiner::usual_most, &bounds);
   for (ExportedRank& rank : ranks) {
     joiner.begin_process(rank.clock);
@@ -132,6 +150,8 @@ void find_places(ExportedRun& run, std::vector<ExportedRank> ranks, const Export
     notes.add_counted(
         rank.name, finder.communicators_left_out(),
         "communicators are not known, as there are more than " + std::to_string(most_communicators_of_rank));
+    there.add(finder.iterations_there().first);
+    there.add(finder.iterations_there().last);
     if (!has_iterations) {
       without_iterations.push_back(rank.name);
       continue;
@@ -146,7 +166,8 @@ void find_places(ExportedRun& run, std::vector<ExportedRank> ranks, const Export
                        "bubbles, counts from 1 again");
     run.ranks.push_back(std::move(rank));
   }
-  if (run.ranks.empty()) throw std::runtime_error("no rank has any of the iterations " + text_of(*wanted.iterations));
+  if (run.ranks.empty())
+    throw std::runtime_error("no rank has any of the iterations " + text_of(*wanted.iterations) + there.text());
   if (!without_iterations.empty())
     notes.add(listed_ranks(without_iterations) + ": none of the iterations " + text_of(*wanted.iterations) +
               "; left out");

@@ -281,6 +281,11 @@ class OnATerminal(unittest.TestCase):
             ranks = json.loads(output("--json", "--ranks", "1-2", "--sort", "idle", "--reverse", "weft-3"))["ranks"]
             self.assertEqual([rank["rank"] for rank in ranks], [2, 1])
             self.assertTrue(all(line == line.rstrip() for line in output("--once").splitlines()))
+            for form in ("--once", "--json"):
+                none = subprocess.run([WEFT, "top", "weft-3", form, "--ranks", "9"], cwd=folder, capture_output=True,
+                                      text=True)
+                said = "weft: error: none of the wanted ranks has a page here; the last one is rank 3\n"
+                self.assertEqual((none.returncode, none.stdout, none.stderr), (1, "", said))
 
     def test_an_unknown_terminal_is_named(self):
         top = Top(self.folder.name, TERM="none-of-that-name")

@@ -203,7 +203,7 @@ TEST(ExportedRun, SaysWhichRankLacksTheIterations) {
   EXPECT_EQ(reason_to_fail([&] {
               run_of(written, {{}, {}, NumberRange{70, 90}});
             }),
-            "no rank has any of the iterations 70-90");
+            "no rank has any of the iterations 70-90: there are 1 to 7");
   EXPECT_EQ(reason_to_fail([&] {
               run_of(written, {{}, {{5, 9}}, {}});
             }),
