@@ -56,6 +56,19 @@ std::optional<std::string> same_place(const std::vector<std::string>& paths) {
   return std::nullopt;
 }
 
+std::string counted_ranks(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " rank" : " ranks");
+}
+
+// "3 sends, 4 receives and 3 arrows". Where the number of arrows is known for a sample only, it is left out.
+std::string messages_text(const PerfettoCounts& counts) {
+  const std::string sends = std::to_string(counts.sends) + " sends",
+                    receives = std::to_string(counts.receives) + " receives";
+  if (!counts.arrows_are_sure) return sends + " and " + receives;
+  return sends + ", " + receives + " and " + std::to_string(counts.arrows) +
+         (counts.arrows == 1 ? " arrow" : " arrows");
+}
+
 std::string megabytes(std::uint64_t bytes) {
   return formatted("%.1f MB", static_cast<double>(bytes) / 1e6);
 }
@@ -81,17 +94,16 @@ void write_perfetto(const ExportedRun& run, const EventNames& names, OutputFile&
     warn(
         "there are more than 4 million messages: arrows of some may be missing, where a receive was seen to "
         "end before its send began");
-  inform(printable(path) + ", " + megabytes(counts.bytes) + ": " + std::to_string(run.ranks.size()) + " ranks, " +
+  inform(printable(path) + ", " + megabytes(counts.bytes) + ": " + counted_ranks(run.ranks.size()) + ", " +
          std::to_string(counts.slices) + " slices, " + std::to_string(counts.counters) + " values of counters, " +
-         std::to_string(counts.sends) + " sends and " + std::to_string(counts.receives) +
-         " receives, with an arrow between the two of a message; open it in ui.perfetto.dev");
+         messages_text(counts) + "; open it in ui.perfetto.dev");
 }
 
 void write_kineto(const ExportedRun& run, const EventNames& names, OutputFolder& folder, ProgressBar& bar) {
   const KinetoCounts counts = export_kineto(run, names, folder, &bar);
   bar.clear();
   say(counts.notes);
-  inform(printable(folder.path()) + ", " + megabytes(counts.bytes) + ": " + std::to_string(counts.files) + " ranks, " +
+  inform(printable(folder.path()) + ", " + megabytes(counts.bytes) + ": " + counted_ranks(counts.files) + ", " +
          std::to_string(counts.rows) + " rows; all time outside of bubbles stands there as computation");
 }
 

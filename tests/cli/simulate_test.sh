@@ -18,7 +18,12 @@ simulate() {
   # 20 iterations of 3 pairs of stages with 16 messages each, sent and received, and of 4 ranks with 2 sums each.
   [[ $(value_of groups.recorded) -eq 2080 && $(value_of groups.joined) -eq 2080 ]] || fail "the groups of all ranks"
   run "$weft" export traces --perfetto traces.pftrace
-  expect_err *"960 sends and 960 receives, with an arrow between the two of a message"*
+  expect_err *"960 sends, 960 receives and 960 arrows; open it"*
+  run "$weft" export traces --perfetto traces.pftrace --ranks 1
+  expect_err *": 1 rank, "*"320 sends, 320 receives and 0 arrows; open it"*
+  run "$weft" export traces --perfetto traces.pftrace --iterations 100-110
+  expect_code 1
+  expect_err "*weft: error: no rank has any of the iterations 100-110: there are 1 to 20"
   printf '%s\n' 'schedule = "zb-h1"' 'stages = 2' 'ranks = 4' 'microbatches = 6' 'iterations = 20' 'forward = "4ms"' \
     'slowdown-budget = "0%"' >pipeline.toml
   run "$weft" simulate --config pipeline.toml --baselines --json
@@ -165,6 +170,9 @@ estimate() {
   expect_err ""
   [[ $out == "4 ranks"*"400x25us, WEFT_SLICE=300us, WEFT_SLOWDOWN_BUDGET=0.1%"*"WEFT_SLOWDOWN_BUDGET=1%"*"units in a day"* && $out != *note:* ]] ||
     fail "the table"
+  [[ $out == *"some iterations go without fill"*"The slowdown budget holds"* ]] || fail "a budget holds the delay down"
+  run "$weft" estimate observed --slowdown-budget off
+  [[ $out == *"filled: of the idle time"$'\n'* && $out != *"budget holds"* ]] || fail "no budget, nothing said of one"
   run "$weft" estimate observed --price 2.5
   [[ $out == *"in a day: fill work worth "*" at most; saved "*" at least, +"* ]] || fail "what it saves"
   run "$weft" estimate observed --price 2.5 --json

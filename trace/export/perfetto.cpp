@@ -186,11 +186,10 @@ class RankWriter : public RecordTaker {
       const std::optional<SendBegins::Begin> begin = begins_.find(message);
       if (!begin) continue;
       const TimePoint sent = run_.ranks[begin->rank].aligned(begin->time);
-      if (sent < ended) continue;
-      if (sent - ended <= begin->within + group.ended_within + apart(*begin, group.ended))
-        arrival = std::max(arrival, sent + Duration(1));
-      else
-        ++counts_.backwards;
+      const bool is_backwards =
+          sent >= ended && sent - ended > begin->within + group.ended_within + apart(*begin, group.ended);
+      ++(is_backwards ? counts_.backwards : counts_.arrows);
+      if (sent >= ended && !is_backwards) arrival = std::max(arrival, sent + Duration(1));
     }
     return arrival;
   }

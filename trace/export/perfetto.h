@@ -18,6 +18,7 @@ struct PerfettoCounts {
   std::uint64_t slices = 0, instants = 0, counters = 0;
   // Messages that were seen to be sent, and to arrive. An arrow is drawn where both sides were.
   std::uint64_t sends = 0, receives = 0;
+  std::uint64_t arrows = 0;     // of all messages, if arrows_are_sure
   std::uint64_t backwards = 0;  // arrived before they were sent, as their clocks say: these have no arrow
   bool arrows_are_sure = true;  // false: of so many messages some may lack their arrow, where looks were far apart
   std::uint64_t left_out = 0;   // more of them overlapped than there are rows for
