@@ -73,6 +73,9 @@ std::string mistake(const CLI::App& app, const Arguments& arguments, const CLI::
   const std::vector<std::string> commands = command_names(asked);
   if (const std::string word = unknown_command(commands, arguments); !commands.empty() && !word.empty())
     return no_command_text(asked, word);
+  if (!commands.empty() && asked.get_subcommands().empty() &&
+      dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
+    return "a command is missing; see '" + full_name(asked) + " --help'";
   std::string text = error.what();
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text + "; see '" + app.get_name() + " --help'";

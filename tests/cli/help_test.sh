@@ -38,7 +38,7 @@ usage() {
   expect_err "weft: error: 'sumbit' is not a command of 'weft jobs'; did you mean submit[?]; see 'weft jobs --help'"
   run "$weft" jobs --queue q
   expect_code 2
-  expect_err "weft: error: A subcommand is required; see 'weft jobs --help'"
+  expect_err "weft: error: a command is missing; see 'weft jobs --help'"
   run "$weft" jobs submit --untis 3 x
   expect_code 2
   expect_err "weft: error: '--untis' is not an option of 'weft jobs submit'; did you mean --units[?]; see 'weft jobs submit --help'"

@@ -60,7 +60,7 @@ TEST(Summary, OfOneRankWithTwoDevicesCountsBothAndLeavesOutTheRunBefore) {
   EXPECT_NE(std::find(run.notes.begin(), run.notes.end(), "the job has 2 ranks; 1 left no trace here"),
             run.notes.end());
   const std::string text = to_text(run, "here");
-  EXPECT_TRUE(text.starts_with("here: 1 ranks, 2 devices (rank/device)")) << text;
+  EXPECT_TRUE(text.starts_with("here: 1 rank, 2 devices (rank/device)")) << text;
   EXPECT_NE(text.find("\n 0/1 "), std::string::npos) << text;
 }
 
@@ -322,7 +322,7 @@ TEST(Summary, ShowsAllProcessesThatTookOneRankAtTheSameTime) {
   EXPECT_TRUE(has_note(run, "traces of earlier runs that are left out: 1"));
   EXPECT_FALSE(has_note(run, "left no trace here"));
   const std::string text = to_text(run, "here");
-  EXPECT_TRUE(text.starts_with("here: 1 ranks, 3 processes (rank (process))")) << text;
+  EXPECT_TRUE(text.starts_with("here: 1 rank, 3 processes (rank (process))")) << text;
   EXPECT_NE(text.find("\n  rank iterations "), std::string::npos) << text;
   EXPECT_NE(text.find("\n0 (33)          3 "), std::string::npos) << text;
 }

@@ -392,7 +392,7 @@ std::string size_of(const RunSummary& run) {
   std::set<std::int64_t> ranks;
   for (const RankSummary& rank : run.ranks) ranks.insert(rank.header.rank);
   const std::set<RankProcess> processes = processes_of(run);
-  std::string line = formatted("%zu ranks", ranks.size());
+  std::string line = formatted("%zu rank%s", ranks.size(), ranks.size() == 1 ? "" : "s");
   if (processes.size() != ranks.size()) line += formatted(", %zu processes (rank (process))", processes.size());
   if (run.ranks.size() != processes.size()) line += formatted(", %zu devices (rank/device)", run.ranks.size());
   return line;

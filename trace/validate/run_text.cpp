@@ -72,6 +72,7 @@ std::string details(const RankValidation& rank) {
 std::string verdict(const RunValidation& run) {
   const std::string bounds = formatted("%.3g %% right, or less than %.3g %% of the window wrong",
                                        100 * run.bounds.least, 100 * run.bounds.forgiven);
+  if (run.agrees() && run.ranks.size() == 1) return "verdict: the rank keeps the bounds (" + bounds + ")\n";
   if (run.agrees()) return formatted("verdict: all %zu ranks keep the bounds (", run.ranks.size()) + bounds + ")\n";
   if (run.compared() == 0) return "verdict: none, nothing was compared\n";
   std::string text = run.differs() ? "verdict: not all ranks keep the bounds (" + bounds + ")\n"
