@@ -23,7 +23,7 @@ simulate() {
   expect_err *": 1 rank, "*"320 sends, 320 receives and 0 arrows; open it"*
   run "$weft" export traces --perfetto traces.pftrace --iterations 100-110
   expect_code 1
-  expect_err "*weft: error: no rank has any of the iterations 100-110: there are 1 to 20"
+  expect_err "*weft: error: no rank has any of the iterations 100-110: there are 1 to 18"
   printf '%s\n' 'schedule = "zb-h1"' 'stages = 2' 'ranks = 4' 'microbatches = 6' 'iterations = 20' 'forward = "4ms"' \
     'slowdown-budget = "0%"' >pipeline.toml
   run "$weft" simulate --config pipeline.toml --baselines --json
