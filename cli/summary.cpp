@@ -53,6 +53,7 @@ std::string place_of(const std::vector<FileTotals>& files, const std::vector<std
     });
     (is_shown ? shown : left_out).push_back(directory);
   }
+  if (shown.empty()) return named(directories);
   return named(shown) + (left_out.empty() ? "" : " (the newest run; left out: " + named(left_out) + ")");
 }
 

@@ -98,7 +98,7 @@ place_of_traces() {
     expect_out ""
     expect_err "weft: error: traces cannot be written to $folder: file is no folder"
   done
-  # What stands in the environment keeps no command from running.
+  # A variable of the environment keeps no command from running.
   WEFT_OUTPUT=$work/file run "$weft" run -q -- echo runs
   expect_code 0
   expect_out runs
