@@ -105,11 +105,13 @@ CUdeviceptr JobFeed::output(const weft_fill_tensor& tensor, std::uint64_t* lengt
 }
 
 void JobFeed::begin() {
-  if (!has_records() && !(plan_.input.empty() && plan_.results.empty()))
-    throw SetUpError(
-        "it reads no records, and a file of them or for results is named (WEFT_INPUT, WEFT_RESULTS, or `input` and "
-        "`results` in a job file)");
-  if (!has_records()) return feed_.reset();
+  if (!has_records()) {
+    if (!plan_.input.empty() || !plan_.results.empty())
+      throw SetUpError(
+          "it reads no records, and a file of them or for results is named (WEFT_INPUT, WEFT_RESULTS, or `input` and "
+          "`results` in a job file)");
+    return feed_.reset();
+  }
   if (outputs_.empty()) throw SetUpError("it reads records and declares no output");
   feed_->begin(available_host_memory().value_or(std::numeric_limits<std::uint64_t>::max()) / 4);
   const unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
