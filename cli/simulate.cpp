@@ -177,6 +177,11 @@ std::optional<model::Saving> saving_of(const Wanted& wanted, const Simulation& r
   return model::saving_of(result.ranks, result.gpu_equivalents, result.slowdown, *prices);
 }
 
+nlohmann::ordered_json json_of_reported(const std::optional<SlowdownRecord>& reported) {
+  if (!reported) return nullptr;
+  return {{"estimate", reported->estimate}, {"low", reported->low}, {"high", reported->high}};
+}
+
 nlohmann::ordered_json json_of(const Wanted& wanted, const Simulation& result) {
   const pipeline::WorldOptions& world = wanted.simulation.run.world;
   nlohmann::ordered_json microbatches = world.schedule.microbatches;
@@ -191,6 +196,7 @@ nlohmann::ordered_json json_of(const Wanted& wanted, const Simulation& result) {
           {"conversion", result.conversion},
           {"conversion_with_control_iterations", result.conversion_of_all},
           {"slowdown", result.slowdown},
+          {"reported_slowdown", json_of_reported(result.reported)},
           {"gpu_equivalents", result.gpu_equivalents},
           {"spin_share", result.spun},
           {"utilisation_gain", result.utilisation_gain},
@@ -230,6 +236,9 @@ void print_table(const Wanted& wanted, const Simulation& weft,
       "training\n"
       "reported idle time: %.1f %% of the true, %.1f %% of it true; %.1f %% of the bubbles as forecast\n",
       100 * weft.coverage, 100 * weft.precision, 100 * weft.as_forecast);
+  if (weft.reported)
+    std::printf("reported slowdown: %+.3f %% (95 %% interval %+.3f to %+.3f %%), of iterations that are filled\n",
+                100 * weft.reported->estimate, 100 * weft.reported->low, 100 * weft.reported->high);
   if (!wanted.output.empty())
     std::printf("traces in %s\nnext: weft %s %s\n", wanted.output.c_str(), wanted.observe ? "estimate" : "summary",
                 wanted.output.c_str());

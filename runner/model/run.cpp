@@ -49,6 +49,8 @@ class Run final : public pipeline::Watcher {
       most = std::max(most, world_.totals(rank).most_activations);
       const std::optional<TraceSummary> summary = of(rank).summary();
       if (summary) result.spun_share += seconds(summary->spun) / seconds(all_time) / world_.ranks();
+      if (rank == 0 && summary && summary->slowdown && summary->slowdown->control > 0)
+        result.reported = summary->slowdown;
       if (trace_of_ && summary) trace_of_(rank)->finish(*summary);
     }
     for (std::uint32_t job = 0; job < jobs_.size(); ++job) result.jobs.push_back(result_of(job));

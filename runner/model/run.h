@@ -6,11 +6,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runner/model/rank.h"
 #include "sim/pipeline/world.h"
+#include "trace/record.h"
 
 namespace weft::model {
 
@@ -56,8 +58,9 @@ struct RunResult {
   double spun_share = 0;  // of all time, the mean of the ranks: Weft's thread looked without sleep
   std::vector<std::uint64_t> most_activations;  // bytes at any time, by place in the pipeline
   std::uint64_t looks = 0, decisions = 0;
-  int stopped = 0;          // ranks on which filling has ended
-  std::string why_stopped;  // on the first of them
+  int stopped = 0;                         // ranks on which filling has ended
+  std::string why_stopped;                 // on the first of them
+  std::optional<SlowdownRecord> reported;  // at the end, as rank 0 has it in its summary; nothing: it knows none
   std::vector<JobResult> jobs;
 };
 

@@ -86,6 +86,7 @@ Simulation simulate(const RunResult& without, const SimulationOptions& options, 
   result.decisions = with.decisions;
   result.stopped = with.stopped;
   result.why_stopped = with.why_stopped;
+  result.reported = with.reported;
   result.jobs = with.jobs;
   return result;
 }

@@ -37,8 +37,9 @@ struct Simulation {
   double as_forecast = 0;              // share of the bubbles between the forecast's low and high quantile
   double spun = 0;                     // of a core, for each rank: looking without sleep
   std::uint64_t looks = 0, decisions = 0;
-  int stopped = 0;          // ranks on which filling has ended
-  std::string why_stopped;  // on the first of them
+  int stopped = 0;                         // ranks on which filling has ended
+  std::string why_stopped;                 // on the first of them
+  std::optional<SlowdownRecord> reported;  // by Weft itself, see RunResult
   std::vector<JobResult> jobs;
   std::vector<StageMemory> stages;  // of a pipeline
 };

@@ -31,6 +31,7 @@ simulate() {
   [[ "$(value_of schedule) $(value_of stages) $(value_of ranks) $(value_of microbatches) $(value_of iterations)" == "zb-h1 2 4 6 20" ]] ||
     fail "the flags of the file"
   [[ $(value_of conversion) == 0.0 && $(value_of slowdown) == 0.0 ]] || fail "a budget of nothing"
+  [[ $(value_of reported_slowdown) == None ]] || fail "a slowdown is reported where nothing is filled"
   for name in first-planner pipefill freeride gating mps low-priority; do value_of "baselines.$name.conversion" >/dev/null || fail "$name"; done
   local before=$out
   run "$weft" simulate --config pipeline.toml --baselines --json
@@ -54,6 +55,23 @@ simulate() {
   run "$weft" simulate --iterations 20 --output /proc/nowhere
   expect_code 1
   expect_one_line
+}
+
+# What Weft itself would report is the slowdown in the trace of rank 0.
+simulate_reported() {
+  run "$weft" simulate --iterations 40 --output traces --json
+  expect_code 0
+  "$weft" summary --json traces >summary.json || fail "the traces"
+  python3 - "$out" <<'END' || fail "not as in the trace"
+import json, sys
+reported = json.loads(sys.argv[1])["reported_slowdown"]
+[rank] = [rank for rank in json.load(open("summary.json"))["ranks"] if rank["rank"] == 0]
+for key in ("estimate", "low", "high"):
+    assert abs(reported[key] - rank["slowdown"][key]) < 1e-5, (reported, rank["slowdown"])
+END
+  run "$weft" simulate --iterations 40
+  expect_code 0
+  [[ $out == *"reported slowdown: "*" % (95 % interval "*" %), of iterations that are filled" ]] || fail "the text"
 }
 
 # Nothing runs with a file that is not all understood.
