@@ -57,7 +57,7 @@ simulate() {
   expect_one_line
 }
 
-# What Weft itself would report is the slowdown in the trace of rank 0.
+# Weft itself would report the slowdown that the trace of rank 0 has.
 simulate_reported() {
   run "$weft" simulate --iterations 40 --output traces --json
   expect_code 0
