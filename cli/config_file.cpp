@@ -2,13 +2,14 @@
 #include "cli/config_file.h"
 
 #include <toml++/toml.h>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <sstream>
 #include <system_error>
 #include <vector>
 
@@ -41,12 +42,12 @@ toml::table table_of(const std::string& path) {
 std::optional<std::string> text_of(const toml::node& value) {
   if (const auto* const text = value.as_string()) return text->get();
   if (!value.is_number() && !value.is_boolean()) return std::nullopt;
-  std::ostringstream text;
-  value.visit([&](const auto& known) {
-    if constexpr (toml::is_boolean<decltype(known)> || toml::is_number<decltype(known)>)
-      text << std::boolalpha << known.get();
-  });
-  return text.str();
+  if (const auto* const known = value.as_boolean()) return known->get() ? "true" : "false";
+  std::array<char, 32> text{};
+  const auto exact = [&](auto number) {
+    return std::string(text.data(), std::to_chars(text.begin(), text.end(), number).ptr);
+  };
+  return value.is_integer() ? exact(value.as_integer()->get()) : exact(value.as_floating_point()->get());
 }
 
 // Nothing: it cannot be the value of a flag.

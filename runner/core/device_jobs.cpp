@@ -7,7 +7,6 @@
 
 #include "runner/clock.h"
 #include "runner/options/queue_name.h"
-#include "trace/shortened_text.h"
 
 namespace weft {
 namespace {
@@ -77,7 +76,7 @@ JobRecord DeviceJob::record(JobEvent event, const std::string& why) const {
   made.job = place.number;
   made.name = name();
   made.event = event;
-  made.why = shortened(why);
+  made.why = why;
   made.memory = plan().memory;
   made.terms = place.plan.terms;
   made.variant = variants.name();

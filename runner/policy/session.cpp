@@ -8,7 +8,6 @@
 
 #include "detector/dcheck.h"
 #include "runner/policy/seconds.h"
-#include "trace/shortened_text.h"
 
 namespace weft {
 namespace {
@@ -492,7 +491,7 @@ TimePoint Session::next_look_in_the_dark(TimePoint now) const {
 void Session::job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool others) {
   JobRecord ended = accounts_.record_of(job);
   ended.event = failed ? JobEvent::failed : JobEvent::done;
-  ended.why = shortened(why);
+  ended.why = why;
   record(now, ended);
   if (failed && others) record_anomaly(now, why, false, Audience::every_rank);
 }
@@ -527,7 +526,7 @@ void Session::trouble(TimePoint now, std::string_view text, Audience where_nothi
 
 void Session::record_anomaly(TimePoint time, std::string_view text, bool stops_filling, Audience audience) {
   AnomalyRecord anomaly;
-  anomaly.text = shortened(text);
+  anomaly.text = text;
   anomaly.stops_filling = stops_filling;
   anomaly.audience = audience;
   record(time, anomaly);

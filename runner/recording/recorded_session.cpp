@@ -3,7 +3,6 @@
 
 #include "runner/recording/fields.h"
 #include "runner/recording/record_hash.h"
-#include "trace/shortened_text.h"
 
 namespace weft {
 
@@ -94,12 +93,12 @@ TimePoint RecordedSession::next_look(TimePoint now, const Pending& pending) cons
 
 // Longer text than a record holds is cut off as there.
 void RecordedSession::job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool others) {
-  put(calls_.get(), Call::job_ended, now, job, failed, shortened(why), others);
+  put(calls_.get(), Call::job_ended, now, job, failed, RecordText(why), others);
   session_.job_ended(now, job, failed, why, others);
 }
 
 void RecordedSession::end_filling(TimePoint now, std::string_view reason, Audience audience) {
-  put(calls_.get(), Call::end_filling, now, shortened(reason), audience);
+  put(calls_.get(), Call::end_filling, now, RecordText(reason), audience);
   session_.end_filling(now, reason, audience);
 }
 
@@ -109,17 +108,17 @@ void RecordedSession::begin_filling(TimePoint now, const JobRecord& job) {
 }
 
 void RecordedSession::no_filling(TimePoint now, std::string_view reason) {
-  put(calls_.get(), Call::no_filling, now, shortened(reason));
+  put(calls_.get(), Call::no_filling, now, RecordText(reason));
   session_.no_filling(now, reason);
 }
 
 void RecordedSession::note(TimePoint now, std::string_view text) {
-  put(calls_.get(), Call::note, now, shortened(text));
+  put(calls_.get(), Call::note, now, RecordText(text));
   session_.note(now, text);
 }
 
 void RecordedSession::trouble(TimePoint now, std::string_view text, Audience where_nothing_is_filled) {
-  put(calls_.get(), Call::trouble, now, shortened(text), where_nothing_is_filled);
+  put(calls_.get(), Call::trouble, now, RecordText(text), where_nothing_is_filled);
   session_.trouble(now, text, where_nothing_is_filled);
 }
 

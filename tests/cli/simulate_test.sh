@@ -38,6 +38,10 @@ simulate() {
   [[ $out == "$before" ]] || fail "the same flags, other numbers"
   run "$weft" simulate --config <(printf 'stages = 2\njson = true\njitter = 0.07') --stages 3 --iterations 20
   [[ $(value_of stages) == 3 ]] || fail "a pipe, a flag without a value, and the command line first"
+  run "$weft" simulate --config <(printf 'json = true\njitter = 0.0123456789') --iterations 20
+  before=$out
+  run "$weft" simulate --jitter 0.0123456789 --iterations 20 --json
+  [[ $out == "$before" ]] || fail "a number of the file is not what the flag makes of it"
   for words in "--schedule 2f2b" "--stages 0" "--ranks 6" "--jitter x" "--forward 3" "--forward 0" "--iterations 4" "--config none.toml" "--bandwidth 1" "--schedule dag --stages 3" "--seed -1" \
     "--schedule interleaved --microbatches 3" "--microbatches 8,0" "--schedule dualpipev --microbatches 8,6" "--ramp-up 5" "--evaluation-microbatches 4" \
     "--checkpoint-time 1s" "--schedule pipeoffload --evaluate-every 5 --evaluation-microbatches 6" "--gpu-memory 4GB" "--gpu-memory 0" \

@@ -210,7 +210,7 @@ TEST(Decode, SaysWhichValueCannotBe) {
 TEST(Decode, ShowsThatATextWasCutOff) {
   TraceLine line;
   const nlohmann::json json{{"host", std::string(300, 'h')}};
-  EXPECT_EQ(decode_header(json, line).host, std::string(252, 'h') + "...");
+  EXPECT_EQ(decode_header(json, line).host, std::string(251, 'h') + " ...");
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include <optional>
 #include <string>
 
-#include "trace/read/printable.h"
 #include "trace/record_fields.h"
 
 namespace weft {
@@ -67,12 +66,7 @@ class LineValues {
   void verdict(const char* key, std::int8_t& value);
   template <std::size_t most>
   void text(const char* key, FixedText<most>& value) {
-    constexpr std::string_view ellipsis = "...";
-    const std::string_view found = text_of(key);
-    if (found.size() <= most)
-      value = found;
-    else
-      value = shortened(found, most - ellipsis.size());
+    value = text_of(key);
   }
   void hash(const char* key, std::uint64_t& bits);
   // A name from a newer Weft is the first one of them.
