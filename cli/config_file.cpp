@@ -43,11 +43,11 @@ std::optional<std::string> text_of(const toml::node& value) {
   if (const auto* const text = value.as_string()) return text->get();
   if (!value.is_number() && !value.is_boolean()) return std::nullopt;
   if (const auto* const known = value.as_boolean()) return known->get() ? "true" : "false";
-  std::array<char, 32> text{};
-  const auto exact = [&](auto number) {
-    return std::string(text.data(), std::to_chars(text.begin(), text.end(), number).ptr);
-  };
-  return value.is_integer() ? exact(value.as_integer()->get()) : exact(value.as_floating_point()->get());
+  if (const auto* const known = value.as_integer()) return std::to_string(known->get());
+  // Without an exponent, which not every flag takes. The smallest number has 1074 digits behind the point.
+  std::array<char, 1100> text{};
+  const double number = value.as_floating_point()->get();
+  return std::string(text.data(), std::to_chars(text.begin(), text.end(), number, std::chars_format::fixed).ptr);
 }
 
 // Nothing: it cannot be the value of a flag.

@@ -11,6 +11,7 @@
 #include "cli/parse.h"
 #include "cli/price.h"
 #include "cli/quantities.h"
+#include "trace/fixed_text.h"
 #include "trace/formatted.h"
 #include "trace/read/printable.h"
 #include "trace/read/same_file.h"
@@ -113,7 +114,7 @@ void print_ranks(const EstimatedRun& run, std::size_t index) {
   for (std::size_t i = 0; i < std::min(most, run.ranks.size()); ++i) {
     const EstimatedRun::Rank& rank = run.ranks[i];
     const RankEstimate& estimate = rank.cases[index];
-    std::printf("  rank %-9s %5.1f %%  %5.1f %%  %9.2f  %11.3f %%\n", shortened(rank.name, 32).c_str(),
+    std::printf("  rank %-9s %5.1f %%  %5.1f %%  %9.2f  %11.3f %%\n", FixedText<32>(rank.name).c_str(),
                 100 * rank.idle_share, 100 * estimate.conversion, 24 * estimate.filled_share,
                 100 * estimate.delay_share);
   }

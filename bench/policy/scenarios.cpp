@@ -85,9 +85,10 @@ Case scenario_of(const TableOptions& table, int number) {
   return made;
 }
 
-// The second half costs more than the upper end of the 95 % interval that Weft reports after it.
+// The second half costs more than the upper end of the 95 % interval that Weft reports after it. Its control
+// iterations, one in fifteen, cost nothing, and the report is of the others.
 bool is_above_report(const Simulation& result) {
-  return result.reported && result.late_slowdown > result.reported->high;
+  return result.reported && result.late_slowdown > result.reported->high + exact;
 }
 
 std::string interval_of(const std::optional<SlowdownRecord>& reported) {

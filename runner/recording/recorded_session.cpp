@@ -91,7 +91,7 @@ TimePoint RecordedSession::next_look(TimePoint now, const Pending& pending) cons
   return next;
 }
 
-// Longer text than a record holds is cut off as there.
+// Here and below, a text is what a record holds of it, so that a replay has the same.
 void RecordedSession::job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool others) {
   put(calls_.get(), Call::job_ended, now, job, failed, RecordText(why), others);
   session_.job_ended(now, job, failed, why, others);

@@ -143,12 +143,6 @@ TEST(Printable, EscapesWhatCommandsATerminal) {
   EXPECT_EQ(printable(std::string("a\0b", 3)), "a\\x00b");
 }
 
-TEST(Printable, ShortensBetweenCharacters) {
-  EXPECT_EQ(shortened("abc", 3), "abc");
-  EXPECT_EQ(shortened("abcd", 3), "abc...");
-  EXPECT_EQ(shortened("ab\xc3\xa4", 3), "ab...");
-}
-
 TEST(DamagedTrace, IsLeftOutWithItsNameAndTheOthersAreShown) {
   TemporaryDirectory directory;
   write(directory / "rank0.jsonl", header_of(0, 1) + summary_with());

@@ -27,9 +27,8 @@ inline constexpr std::array<char, 8> live_magic{'W', 'E', 'F', 'T', 'L', 'I', 'V
 
 template <std::size_t size>
 void set_text(std::array<char, size>& target, std::string_view text) {
-  text = text.substr(0, size - 1);
-  std::copy(text.begin(), text.end(), target.begin());
-  std::fill(target.begin() + static_cast<std::ptrdiff_t>(text.size()), target.end(), '\0');
+  const std::size_t end = put_text(target.data(), size - 1, text);
+  std::fill(target.begin() + static_cast<std::ptrdiff_t>(end), target.end(), '\0');
 }
 
 // Up to the first zero, or all of it where a damaged page has none.

@@ -13,7 +13,4 @@ namespace weft {
 // invalid UTF-8 as "\x1b". So the result has one line.
 std::string printable(std::string_view text);
 
-// At most `most` bytes of it, no UTF-8 sequence cut in two; where something was cut off, "..." is its end.
-std::string shortened(std::string_view text, std::size_t most);
-
 }  // namespace weft
