@@ -2,7 +2,6 @@
 #include "bench/policy/scenarios.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "bench/policy/cases.h"
+#include "trace/formatted.h"
 
 namespace weft::bench {
 namespace {
@@ -92,10 +92,7 @@ bool is_above_report(const Simulation& result) {
 }
 
 std::string interval_of(const std::optional<SlowdownRecord>& reported) {
-  if (!reported) return "nothing";
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%+.3f to %+.3f %%", 100 * reported->low, 100 * reported->high);
-  return text.data();
+  return reported ? formatted("%+.3f to %+.3f %%", 100 * reported->low, 100 * reported->high) : "nothing";
 }
 
 // Of the scenarios with one budget.
