@@ -27,7 +27,7 @@ using testing::SimulatedJob;
 using testing::train;
 using testing::Variables;
 
-// What they lead to, in order. Names say more than a number where a test fails.
+// The files that they lead to, in order: names say more than a number where a test fails.
 std::vector<std::string> open_descriptors() {
   std::vector<std::string> open;
   for (const auto& descriptor : std::filesystem::directory_iterator("/proc/self/fd")) {
