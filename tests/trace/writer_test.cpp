@@ -203,13 +203,7 @@ TEST(TraceWriter, AfterTheEndRecordsAreCounted) {
 // A writer may live on as long as the communicators' process; its file may not be held open for that long.
 TEST(TraceWriter, AfterTheEndTheFileIsClosed) {
   TemporaryDirectory directory;
-  const auto is_open = [&](const std::string& path) {
-    for (const auto& descriptor : std::filesystem::directory_iterator("/proc/self/fd")) {
-      std::error_code gone;
-      if (std::filesystem::read_symlink(descriptor.path(), gone) == path) return true;
-    }
-    return false;
-  };
+  const auto is_open = [](const std::string& path) { return descriptor_of(path) != -1; };
   auto writer = open(directory.path());
   const std::string path = std::filesystem::canonical(writer->path());
   EXPECT_TRUE(is_open(path));

@@ -16,6 +16,7 @@
 #include "runner/clock.h"
 #include "runner/core/preparations.h"
 #include "tests/runner/core/simulated_job.h"
+#include "tests/runner/open_descriptors.h"
 
 namespace weft {
 namespace {
@@ -23,20 +24,10 @@ namespace {
 using namespace std::chrono_literals;
 using testing::copy_job;
 using testing::count_of;
+using testing::open_descriptors;
 using testing::SimulatedJob;
 using testing::train;
 using testing::Variables;
-
-// The files that they lead to, in order: names say more than a number where a test fails.
-std::vector<std::string> open_descriptors() {
-  std::vector<std::string> open;
-  for (const auto& descriptor : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code closed_meanwhile;
-    open.push_back(std::filesystem::read_symlink(descriptor.path(), closed_meanwhile));
-  }
-  std::ranges::sort(open);
-  return open;
-}
 
 // Once the trace that was closed last is. Its thread does that on its own, and nobody waits for it.
 std::vector<std::string> open_descriptors_at_rest() {

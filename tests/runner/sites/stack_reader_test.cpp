@@ -10,13 +10,12 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <future>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "tests/runner/open_descriptors.h"
 #include "tests/runner/sites/named.h"
 
 namespace weft {
@@ -91,21 +90,17 @@ TEST(StackReader, ReadsByTheLibunwindThatIsNamed) {
 
 // A program that closes all descriptors, and opens others, is not to find its own written to.
 TEST(StackReader, LeavesNoFileOpenAndLoadsNothing) {
-  const auto open_files = [] {
-    const std::filesystem::directory_iterator files("/proc/self/fd");
-    return std::distance(begin(files), end(files));
-  };
   const auto libraries = [] {
     int count = 0;
     ::dl_iterate_phdr([](dl_phdr_info*, std::size_t, void* sum) { return ++*static_cast<int*>(sum), 0; }, &count);
     return count;
   };
-  const auto before = open_files();
+  const auto before = testing::open_descriptors();
   const int loaded = libraries();
   StackReader reader;
   reader.load("");
   for (int i = 0; i < 3; ++i) std::thread([&] { EXPECT_TRUE(reader.read(stack)); }).join();
-  EXPECT_EQ(open_files(), before);
+  EXPECT_EQ(testing::open_descriptors(), before);
   EXPECT_EQ(libraries(), loaded);
 }
 
