@@ -220,7 +220,7 @@ void Detector::Implementation::place_earlier() {
     Remembered& bubble = remembered_[i];
     const Place place = iterations_.place(bubble.position);
     if (place.ordinal < 0 || bubble.table == table_) continue;
-    slots_.add(table_, place.ordinal, bubble.length);
+    slots_.add(table_, place.ordinal, bubble.length, bubble.piece);
     slots_.stand_in(table_, place.ordinal, place.earlier);
     bubble.table = table_;
   }

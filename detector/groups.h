@@ -35,6 +35,7 @@ struct Group {
   std::uint64_t turn = 0;       // likewise
   std::uint64_t rhythm = 0;     // likewise, its key
   std::uint32_t table = 0;      // of slots, see slots.h; 0: none
+  std::uint32_t bubbles = 0;    // that it was waited for in, and that are over
 };
 
 class GroupTable {

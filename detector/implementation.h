@@ -125,6 +125,7 @@ class Detector::Implementation {
     std::uint64_t position = 0;
     Duration length{};
     std::uint32_t table = 0;  // that has its length already
+    std::uint32_t piece = 0;  // see Slots
   };
 
   GroupTable groups_;

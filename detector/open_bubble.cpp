@@ -97,7 +97,7 @@ void Detector::Implementation::expect(Bubble& bubble, const Group& group) {
     bubble.cause = Cause::host;
     return;
   }
-  bubble.forecast = slots_.forecast(group.table, group.slot.ordinal);
+  bubble.forecast = slots_.forecast(group.table, group.slot.ordinal, group.bubbles);
   iterations_.bubble_opened(place_of(group), now_);
 }
 
@@ -129,10 +129,11 @@ void Detector::Implementation::close(Closing how) {
   iterations_.bubble_closed(length);
   if (how == Closing::cut_off) return;
   if (bubble.pattern == Pattern::said) return said_bubbles_.closed(bubble);
-  const Group* group = groups_.find(bubble.group);
+  Group* const group = groups_.find(bubble.group);
   if (group == nullptr || bubble.cause == Cause::host) return;
-  slots_.add(group->table, group->slot.ordinal, length);
-  remembered_.push({group->position, length, group->table});
+  const std::uint32_t piece = group->bubbles++;
+  slots_.add(group->table, group->slot.ordinal, length, piece);
+  remembered_.push({group->position, length, group->table, piece});
 }
 
 }  // namespace weft

@@ -52,17 +52,19 @@ std::uint32_t Slots::table_for(std::uint64_t key, std::uint32_t period) {
   return oldest->number;
 }
 
-void Slots::add(std::uint32_t number, std::int32_t ordinal, Duration length) {
+void Slots::add(std::uint32_t number, std::int32_t ordinal, Duration length, std::uint32_t piece) {
   Table* table = find(number);
   if (table == nullptr || ordinal < 0 || static_cast<std::size_t>(ordinal) >= table->place.size()) return;
   std::uint32_t& place = table->place[static_cast<std::size_t>(ordinal)];
   if (place == 0) {
-    table->lengths.emplace_back().latest.reserve(std::min(history_, most_samples));
+    table->lengths.emplace_back();
     place = static_cast<std::uint32_t>(table->lengths.size());
   }
-  Lengths& lengths = table->lengths[place - 1];
-  if (lengths.seen++ < warm_up_) return;
+  Pieces& pieces = table->lengths[place - 1];
+  Lengths& lengths = pieces[std::min<std::size_t>(piece, pieces.size() - 1)];
   std::vector<Duration>& latest = lengths.latest;
+  if (lengths.seen == 0) latest.reserve(std::min(history_, most_samples));
+  if (lengths.seen++ < warm_up_) return;
   if (latest.size() == std::min(history_, most_samples)) latest.erase(latest.begin());
   latest.push_back(length);
   forget_before_change(latest);
@@ -87,22 +89,31 @@ void Slots::stand_in(std::uint32_t number, std::int32_t ordinal, std::int32_t ea
   table->earlier[place] = earlier;
 }
 
-const Slots::Lengths* Slots::lengths_of(const Table& table, std::int32_t ordinal) {
+const Slots::Lengths* Slots::lengths_of(const Table& table, std::int32_t ordinal, std::size_t piece) {
   if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= table.place.size()) return nullptr;
   const std::uint32_t place = table.place[static_cast<std::size_t>(ordinal)];
-  if (place == 0 || table.lengths[place - 1].latest.size() < fewest_samples) return nullptr;
-  return &table.lengths[place - 1];
+  if (place == 0) return nullptr;
+  const Lengths& lengths = table.lengths[place - 1][piece];
+  return lengths.latest.size() < fewest_samples ? nullptr : &lengths;
 }
 
-std::optional<Forecast> Slots::forecast(std::uint32_t number, std::int32_t ordinal) const {
+// Of this slot, or of the nearest one that stands in for it.
+const Slots::Lengths* Slots::best_known(const Table& table, std::int32_t ordinal, std::size_t piece) {
+  const Lengths* lengths = lengths_of(table, ordinal, piece);
+  for (int step = 0; lengths == nullptr && step < most_steps; ++step) {
+    if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= table.earlier.size()) return nullptr;
+    ordinal = table.earlier[static_cast<std::size_t>(ordinal)];
+    lengths = lengths_of(table, ordinal, piece);
+  }
+  return lengths;
+}
+
+std::optional<Forecast> Slots::forecast(std::uint32_t number, std::int32_t ordinal, std::uint32_t piece) const {
   const Table* table = find(number);
   if (table == nullptr) return std::nullopt;
-  const Lengths* lengths = lengths_of(*table, ordinal);
-  for (int step = 0; lengths == nullptr && step < most_steps; ++step) {
-    if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= table->earlier.size()) return std::nullopt;
-    ordinal = table->earlier[static_cast<std::size_t>(ordinal)];
-    lengths = lengths_of(*table, ordinal);
-  }
+  std::size_t known = std::min<std::size_t>(piece, std::tuple_size_v<Pieces> - 1);
+  const Lengths* lengths = best_known(*table, ordinal, known);
+  while (lengths == nullptr && known > 0) lengths = best_known(*table, ordinal, --known);
   if (lengths == nullptr) return std::nullopt;
   const std::vector<Duration>& latest = lengths->latest;
   const std::size_t n = latest.size();

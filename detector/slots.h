@@ -22,26 +22,30 @@ class Slots {
   // The table of the rhythm whose iteration is described by `key`; its number, never 0. Known ones are reused.
   std::uint32_t table_for(std::uint64_t key, std::uint32_t period);
 
-  void add(std::uint32_t table, std::int32_t ordinal, Duration length);
+  // `piece`: which of the bubbles in which this group is waited for, from 0. A short launch in between cuts a wait into
+  // pieces. The first two have lengths of their own, the others have them together.
+  void add(std::uint32_t table, std::int32_t ordinal, Duration length, std::uint32_t piece = 0);
   // While too little is known of a slot, `earlier` stands in for it; -1: none does.
   void stand_in(std::uint32_t table, std::int32_t ordinal, std::int32_t earlier);
-  std::optional<Forecast> forecast(std::uint32_t table, std::int32_t ordinal) const;
+  std::optional<Forecast> forecast(std::uint32_t table, std::int32_t ordinal, std::uint32_t piece = 0) const;
 
  private:
   struct Lengths {
     std::uint64_t seen = 0;
     std::vector<Duration> latest;  // oldest first
   };
+  using Pieces = std::array<Lengths, 3>;
   struct Table {
     std::uint32_t number = 0;
     std::uint64_t key = 0;
     std::uint64_t used = 0;
     std::vector<std::uint32_t> place;   // of an ordinal in lengths, plus 1
     std::vector<std::int32_t> earlier;  // that stands in for it; may be shorter
-    std::vector<Lengths> lengths;
+    std::vector<Pieces> lengths;
   };
 
-  static const Lengths* lengths_of(const Table& table, std::int32_t ordinal);
+  static const Lengths* lengths_of(const Table& table, std::int32_t ordinal, std::size_t piece);
+  static const Lengths* best_known(const Table& table, std::int32_t ordinal, std::size_t piece);
   static void forget_before_change(std::vector<Duration>& lengths);
   Table* find(std::uint32_t number);
   const Table* find(std::uint32_t number) const { return const_cast<Slots*>(this)->find(number); }

@@ -73,6 +73,27 @@ TEST(Slots, QuantilesAreCalibrated) {
   EXPECT_NEAR(static_cast<double>(above) / many, 0.1, 0.01);
 }
 
+// A short first piece would make the long second one look as if it might end at any time.
+TEST(Slots, ThePiecesOfAWaitHaveTheirOwnLengths) {
+  Slots slots(16, 0);
+  const std::uint32_t table = slots.table_for(7, 1);
+  const auto add = [&](std::uint32_t piece, std::initializer_list<int> lengths) {
+    for (const int length : lengths) slots.add(table, 0, Duration{length}, piece);
+  };
+  add(0, {100, 110});
+  EXPECT_EQ(slots.forecast(table, 0, 1)->median, Duration{105}) << "there was no second piece yet";
+  add(1, {9000});
+  EXPECT_EQ(slots.forecast(table, 0, 1)->median, Duration{105}) << "one is too few";
+  add(1, {9100});
+  EXPECT_EQ(slots.forecast(table, 0, 1)->median, Duration{9050});
+  EXPECT_EQ(slots.forecast(table, 0, 0)->median, Duration{105});
+  EXPECT_EQ(slots.forecast(table, 0, 7)->median, Duration{9050}) << "the last ones that are kept apart are alike";
+  add(7, {500, 500});
+  add(8, {500, 500});
+  EXPECT_EQ(slots.forecast(table, 0, 2)->median, Duration{500});
+  EXPECT_EQ(slots.forecast(table, 0, 1)->median, Duration{9050});
+}
+
 TEST(Slots, EachRhythmHasItsOwnTableAndFindsItAgain) {
   Slots slots(16, 0);
   const std::uint32_t training = slots.table_for(1, 10);
