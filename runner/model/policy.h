@@ -21,7 +21,8 @@ class Policy {
                     const FillView& view) = 0;
   // Whether a slice is to be launched now, and which. Asked after a look until it says no.
   virtual Decision decide(TimePoint now, const FillView& view) = 0;
-  virtual void launched() = 0;
+  // The slice of the latest decision was, in a call that took so long.
+  virtual void launched(Duration took) = 0;
   // Of all that it has seen; nothing where it keeps no accounts.
   virtual std::optional<TraceSummary> summary() { return std::nullopt; }
   // The latest bubble belongs to an iteration that is to go without fill.

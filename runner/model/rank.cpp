@@ -125,7 +125,7 @@ bool Rank::launch_one(TimePoint time) {
     const Decision decision = policy_->decide(time, executor_.offer(offer));
     if (!decision.launch) continue;
     executor_.launch(time, decision.bubble, executor_.choice(offer, decision.candidate));
-    policy_->launched();
+    policy_->launched(times_.launch);
     return true;
   }
   return false;

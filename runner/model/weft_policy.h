@@ -18,7 +18,7 @@ class WeftPolicy final : public Policy {
   void look(TimePoint now, std::span<const Event> events, std::span<const SliceRecord> finished,
             const FillView& view) override;
   Decision decide(TimePoint now, const FillView& view) override;
-  void launched() override { session_.launched(); }
+  void launched(Duration took) override { session_.launched(took); }
   TimePoint next_look(TimePoint now, std::uint32_t in_flight) const override;
   std::optional<TimePoint> next_decision() const override { return next_decision_; }
 

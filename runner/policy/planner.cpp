@@ -10,6 +10,13 @@
 namespace weft {
 namespace {
 
+// A launch that is wanted so long before a slice ends comes in time. The thread wakes up too late for this share of
+// them.
+Duration in_time(const PlannerOptions& options) {
+  return options.between_slices + options.launching;
+}
+constexpr double comes_late = 1.0 / 8;
+
 struct Best {
   std::uint32_t candidate = 0;
   double worth = 0;  // won per time; 0: none is worth it
@@ -21,7 +28,10 @@ Best best_of(const PlannerOptions& options, const Remaining& remaining, Duration
     const Duration takes = candidates.alone[i] + options.lateness;
     const double length = seconds(candidates.alone[i]), pause = seconds(options.between_slices);
     const double alone = length - options.price * seconds(remaining.expected_overrun(until, takes));
-    const double behind = alone - options.price * remaining.ends_within(until + takes) * seconds(takes);
+    // That the bubble ends after the last look before the next one's launch.
+    const double unseen =
+        remaining.ends_within(until + takes) - remaining.ends_within(until + takes - std::min(takes, in_time(options)));
+    const double behind = alone - options.price * unseen * seconds(takes);
     const double worth = std::max(alone / (length + pause),
                                   options.most_in_flight > 1 ? behind / (length + seconds(options.behind_another)) : 0);
     if (worth > best.worth) best = {i, worth};
@@ -55,11 +65,15 @@ Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, cons
   decision.again = look_for_end(now, in_flight.first_ends);
   if (in_flight.slices >= options.most_in_flight || best.worth == 0) return decision;
   const double ends = remaining.ends_within(until);
-  const double saved = (1 - ends) * seconds(options.between_slices);
+  const TimePoint latest = begin - in_time(options);
+  const double saved = (1 - ends) * seconds(options.between_slices) * (now < latest ? comes_late : 1);
   const double risked = options.price * ends * seconds(candidates.alone[best.candidate] + options.lateness);
   decision.launch = saved > risked;
   decision.candidate = best.candidate;
-  if (decision.launch) decision.again.reset();
+  if (decision.launch)
+    decision.again.reset();
+  else if (now < latest)
+    decision.again = std::min(*decision.again, latest);
   return decision;
 }
 

@@ -5,8 +5,9 @@
 //
 // A slice is worth its length of fill work. Where it outlasts the bubble, the main job waits for the rest of it, and a
 // second of that costs `price` seconds of fill work. How long the bubble goes on is known as a distribution
-// (remaining.h); so filling does not stop at a forecast end, but slices become shorter and come one at a time, because
-// then an overrun costs half a short slice, while to stop would cost the rest of the bubble.
+// (remaining.h); so filling does not stop at a forecast end, but slices become shorter, because then an overrun costs
+// half a short slice, while to stop would cost the rest of the bubble. And the next slice is launched just before the
+// one that runs ends: no earlier than it has to be, because a bubble may end meanwhile.
 #pragma once
 
 #include <array>
@@ -22,7 +23,8 @@ namespace weft {
 
 struct PlannerOptions {
   double price = 20;  // seconds of fill work for a second of delay, see Budget; infinite: nothing is launched
-  Duration between_slices{15'000};  // from the end of a slice to the next one's launch, where none waits behind it
+  Duration between_slices{15'000};  // from the time at which the dispatcher wants to launch to when it does
+  Duration launching{6'000};        // from then until the slice could begin on an idle stream
   Duration behind_another{2'000};   // from the end of a slice to the begin of the next one, where that waits behind it
   Duration lateness{};              // slices end so much later than they take on the idle GPU
   std::uint32_t most_in_flight = 2;
@@ -56,9 +58,10 @@ struct Decision {
 
 // With nothing in flight, the candidate with which most is won per time: its length less the price of its expected
 // overrun, over its length and the pause behind it. Behind one that runs, the same, but only where the pause that it
-// saves is worth more than the risk that the bubble ends before it begins. Ask once per slice; after a launch ask again
-// at once. `bubble`: the open bubble or nothing; `seen`: it was seen to be open at this time, at the latest look. That
-// it still is has to be hoped for. `guard`: nothing begins so shortly before the expected end of the bubble.
+// saves is worth more than the risk that the bubble ends before it begins: a launch in time saves a pause for sure, an
+// earlier one only where the thread would be late. Ask once per slice; after a launch ask again at once. `bubble`: the
+// open bubble or nothing; `seen`: it was seen to be open at this time, at the latest look. That it still is has to be
+// hoped for. `guard`: nothing begins so shortly before the expected end of the bubble.
 Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble,
               const InFlight& in_flight, const Candidates& candidates, Duration guard = {});
 

@@ -21,6 +21,9 @@ constexpr Duration sleep_when_waiting = microseconds(250);
 constexpr Duration near_before = microseconds(500);
 constexpr Duration near_after = milliseconds(50);
 constexpr Duration shortest_sleep = microseconds(5);
+constexpr int learning_weight = 16;                 // of what was known before, against the next value
+constexpr Duration begins_after = microseconds(2);  // the call that launches a slice: it begins on an idle GPU
+constexpr Duration longest_launching = microseconds(100);
 constexpr double part_beside_work = 0.5;  // of the slowdown budget, for copies beside the training's work
 
 // A share in percent: "+1.25" with two digits after the point.
@@ -95,6 +98,7 @@ Session::Session(const SessionOptions& options, RecordSink& records)
       has_job_(options.fills),
       filling_(options.fills),
       pause_(options.planner.between_slices),
+      launching_(options.planner.launching),
       spinning_(options.spin) {}
 
 void Session::observe(const Event& event) {
@@ -317,7 +321,10 @@ Decision Session::decide(TimePoint now, const FillView& view) {
   const bool planned = decision.refusal == Unfilled::no_room || decision.refusal == Unfilled::no_forecast;
   if ((decision.launch || planned) && !may_launch_in_one_queue(view))
     decision = refused(decision.bubble, Unfilled::one_queue);
-  if (decision.launch) wanted_ = {now, view.in_flight, view.candidates.alone[decision.candidate]};
+  if (decision.launch)
+    wanted_ = {now, view.in_flight, view.candidates.alone[decision.candidate]};
+  else
+    awaited_ = decision.again && *decision.again < view.in_flight.first_ends ? *decision.again : TimePoint{};
   again_ = decision.again;
   // That a bubble has no forecast is a reason only where there comes no other one. The only hardware queue forbids it
   // whatever the planner thinks.
@@ -354,12 +361,17 @@ void Session::learn_overrun(const SliceRecord& slice) {
 
 // A thread that gets no processor in time makes pauses that short slices are not worth.
 void Session::learn_pause(std::uint64_t bubble) {
-  constexpr int weight = 16;
   constexpr Duration longest_pause = milliseconds(1);
   const bool none_runs = wanted_.beside.slices == 0;
-  if (none_runs && bubble == last_filled_)
-    pause_ +=
-        (std::clamp(wanted_.time - std::max(launched_end_, last_end_), Duration{}, longest_pause) - pause_) / weight;
+  const TimePoint awaited = std::exchange(awaited_, TimePoint{});
+  const auto learn = [&](TimePoint since) {
+    pause_ += (std::clamp(wanted_.time - since, Duration{}, longest_pause) - pause_) / learning_weight;
+  };
+  const bool goes_on = bubble == last_filled_;
+  if (goes_on && awaited != TimePoint{} && wanted_.time >= awaited)
+    learn(awaited);
+  else if (goes_on && none_runs)
+    learn(std::max(launched_end_, last_end_));
   launched_end_ = (none_runs ? wanted_.time : std::max(wanted_.time, wanted_.beside.expected_end)) + wanted_.alone;
 }
 
@@ -401,6 +413,7 @@ Decision Session::consider(TimePoint now, TimePoint seen, const std::optional<Bu
                            const InFlight& in_flight, const Candidates& candidates) const {
   PlannerOptions options = options_.planner;
   options.between_slices = pause_;
+  options.launching = launching_;
   options.lateness = lateness_;
   if (late_.careful()) options.most_in_flight = 1;
   if (bubble) options.price = budget_.price(bubble->rhythm);
@@ -433,6 +446,7 @@ void Session::launched(Duration took) {
   WEFT_DCHECK(bubble && filling_ && !late_.paused() && !detector_.capture_is_open());
   if (!bubble) return;
   learn_pause(bubble->id);
+  launching_ += (std::min(took + begins_after, longest_launching) - launching_) / learning_weight;
   last_filled_ = bubble->id;
   budget_.launched(bubble->iteration);
 }

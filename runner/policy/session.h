@@ -197,7 +197,9 @@ class Session {
     Duration alone{};
   } wanted_;                            // the slice that was decided on last; perhaps it is launched
   TimePoint launched_end_{};            // when all that was launched should have ended
-  Duration pause_;                      // from the end of a slice to the next launch, as it is here
+  TimePoint awaited_{};                 // to launch at this time the thread looks again; before all times: it does not
+  Duration pause_;                      // from the time at which a launch is wanted until it comes, as it is here
+  Duration launching_;                  // from then until a slice can begin, likewise
   Duration lateness_{};                 // by which slices end later than they should, likewise
   TimePoint last_end_{};                // of a slice
   std::uint64_t last_filled_ = 0;       // the latest bubble in which a slice was launched

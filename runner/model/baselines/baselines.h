@@ -76,7 +76,7 @@ class Gating final : public Policy {
       : world_(world), rank_(rank), poll_(std::llround(poll * 1e9)) {}
   void look(TimePoint, std::span<const Event>, std::span<const SliceRecord>, const FillView&) override {}
   Decision decide(TimePoint now, const FillView& view) override;
-  void launched() override {}
+  void launched(Duration) override {}
   TimePoint next_look(TimePoint now, std::uint32_t) const override { return now + poll_; }
   std::optional<TimePoint> next_decision() const override { return next_; }
 
@@ -94,7 +94,7 @@ class AlwaysOn final : public Policy {
   AlwaysOn(const pipeline::World&, int, double) {}
   void look(TimePoint, std::span<const Event>, std::span<const SliceRecord>, const FillView&) override {}
   Decision decide(TimePoint now, const FillView& view) override;
-  void launched() override {}
+  void launched(Duration) override {}
   TimePoint next_look(TimePoint now, std::uint32_t) const override { return now + Duration{50'000}; }
   std::optional<TimePoint> next_decision() const override { return std::nullopt; }
 };

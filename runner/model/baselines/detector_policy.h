@@ -18,7 +18,7 @@ class DetectorPolicy : public Policy {
 
   void look(TimePoint now, std::span<const Event> events, std::span<const SliceRecord> finished,
             const FillView& view) override;
-  void launched() override {}
+  void launched(Duration) override {}
   TimePoint next_look(TimePoint now, std::uint32_t) const override { return now + poll; }
 
  protected:

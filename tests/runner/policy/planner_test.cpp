@@ -136,15 +136,35 @@ TEST(Planner, TheHigherThePriceTheEarlierItStops) {
   EXPECT_FALSE(plan(options, bubble_opened, bubble_opened, bubble, {}, three).launch);
 }
 
-TEST(Planner, OneWaitsBehindAnotherOnlyWhereTheBubbleIsSureToGoOn) {
+// In virtual time, the bubble seen to be open just then.
+Decision behind_one(const Bubble& bubble, Duration open_for, Duration ends_in) {
+  const TimePoint now = bubble_opened + open_for;
+  return plan(PlannerOptions{}, now, now, bubble, one_until(now + ends_in), three);
+}
+
+TEST(Planner, OneWaitsBehindAnotherForLongOnlyWhereTheBubbleIsSureToGoOn) {
+  const Bubble sure = bubble_of(std::chrono::seconds(1));
+  EXPECT_TRUE(behind_one(sure, Duration{}, microseconds(300)).launch);
+}
+
+TEST(Planner, OneIsLaunchedBehindAnotherJustBeforeThatEnds) {
   const PlannerOptions options;
-  const Bubble bubble = bubble_of(microseconds(9500), microseconds(10000), microseconds(10500));
-  EXPECT_TRUE(
-      plan(options, bubble_opened, bubble_opened, bubble, one_until(bubble_opened + microseconds(300)), three).launch);
-  const TimePoint late = bubble_opened + microseconds(10000);
-  const Decision decision = plan(options, late, late, bubble, one_until(late + microseconds(25)), three);
+  const Bubble bubble = bubble_of(microseconds(5000), microseconds(10000), microseconds(15000));
+  const Duration lasts = microseconds(100), lead = options.between_slices + options.launching;
+  const Decision early = behind_one(bubble, microseconds(10000), lasts);
+  EXPECT_FALSE(early.launch);
+  EXPECT_EQ(early.again, bubble_opened + microseconds(10000) + lasts - lead);
+  EXPECT_FALSE(early.refusal.has_value());
+  const Decision in_time = behind_one(bubble, microseconds(10000) + lasts - lead, lead);
+  EXPECT_TRUE(in_time.launch);
+  EXPECT_FALSE(in_time.again.has_value()) << "asked again at once";
+}
+
+TEST(Planner, WhereTheBubbleIsAboutToEndNothingIsLaunchedBehindAnother) {
+  const Bubble bubble = bubble_of(microseconds(9900), microseconds(10000), microseconds(10100));
+  const Decision decision = behind_one(bubble, microseconds(10000), microseconds(10));
   EXPECT_FALSE(decision.launch);
-  EXPECT_EQ(decision.again, late + microseconds(25)) << "when it would be the first";
+  EXPECT_EQ(decision.again, bubble_opened + microseconds(10010)) << "when it would be the first";
   EXPECT_FALSE(decision.refusal.has_value());
 }
 

@@ -106,6 +106,20 @@ TEST(Session, NeverHasMoreThanTwoSlicesInFlightAndAtMostOneAtTheEnd) {
   }
 }
 
+// Bubbles end anywhere between 4 and 12 ms, so nothing waits behind another slice for long.
+TEST(Session, SlicesFollowEachOtherWithoutAPauseAlsoWhereABubbleMayEnd) {
+  VirtualDevice device(filling());
+  device.slice = device.takes = 50us;
+  for (int i = 0; i < 90; ++i) device.microbatch(2ms, 4ms + (i * i % 17) * 500us);
+  device.begin_microbatch(2ms, 12ms);
+  device.advance(device.in_bubble_from + 6ms);
+  const std::size_t before = device.launches.size();
+  const int slices = 40;
+  for (const TimePoint end = device.time + slices * 50us; device.time < end; device.advance(device.time + 1us))
+    ASSERT_FALSE(device.fill.size() == 2 && device.fill[0].ends > device.time + 30us) << "too early";
+  EXPECT_GE(device.launches.size() - before, static_cast<std::size_t>(slices - 2));
+}
+
 TEST(Session, SaysWhetherTheOpenBubbleHasRoomForASlice) {
   VirtualDevice device(filling());
   const auto room = [&](Duration slice) { return device.session.room_for(device.time, Candidates{{slice}, 1}); };

@@ -136,7 +136,7 @@ TEST(RecordingEntries, HoldOptions) {
   SessionOptions options;
   options.device = 3;
   options.poll = nanoseconds(12);
-  options.planner = {0.5, nanoseconds(1), nanoseconds(5), nanoseconds(2), 3, nanoseconds(4)};
+  options.planner = {0.5, nanoseconds(1), nanoseconds(6), nanoseconds(5), nanoseconds(2), 3, nanoseconds(4)};
   options.spin = 0.25;
   options.slowdown_budget = std::numeric_limits<double>::infinity();
   options.fills = options.records_groups = true;
