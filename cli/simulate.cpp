@@ -237,8 +237,9 @@ void print_table(const Wanted& wanted, const Simulation& weft,
       "reported idle time: %.1f %% of the true, %.1f %% of it true; %.1f %% of the bubbles as forecast\n",
       100 * weft.coverage, 100 * weft.precision, 100 * weft.as_forecast);
   if (weft.reported)
-    std::printf("reported slowdown: %+.3f %% (95 %% interval %+.3f to %+.3f %%), of iterations that are filled\n",
-                100 * weft.reported->estimate, 100 * weft.reported->low, 100 * weft.reported->high);
+    std::printf("reported slowdown: %+.3f %% (95 %% interval %+.3f to %+.3f %%), of iterations that are filled%s\n",
+                100 * weft.reported->estimate, 100 * weft.reported->low, 100 * weft.reported->high,
+                weft.reported->is_of_something_else() ? "; not the doing of fill work, whose price is not known" : "");
   if (!wanted.output.empty())
     std::printf("traces in %s\nnext: weft %s %s\n", wanted.output.c_str(), wanted.observe ? "estimate" : "summary",
                 wanted.output.c_str());

@@ -161,6 +161,10 @@ struct SlowdownRecord {
   double budget = 0;
   double share = 1;             // of the bubble time that may be filled from here on
   std::uint64_t iteration = 0;  // the latest
+
+  // Fill work makes no iteration shorter. Where those with fill seem to be, for sure, the interval is that of something
+  // else.
+  bool is_of_something_else() const { return control != 0 && high < 0; }
 };
 
 // How much Weft looks: as asked for, less, only at the ends of iterations.

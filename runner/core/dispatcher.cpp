@@ -253,13 +253,15 @@ bool Dispatcher::may_launch() const {
          to_suspend_.empty();
 }
 
-// The first offer that is worth it.
+// The first offer that is worth it. One that waits for its time lets no other one go before it.
 Dispatcher::Wanted Dispatcher::ask(TimePoint time) {
   Wanted wanted;
   const std::size_t offers = filler_->make_offers();
   for (std::size_t offer = 0; offer < offers && !wanted.decision.launch; ++offer) {
-    wanted.decision = session_.decide(time, view_of_offer(offer));
+    const FillView view = view_of_offer(offer);
+    wanted.decision = session_.decide(time, view);
     if (wanted.decision.launch) wanted.choice = filler_->choice(offer, wanted.decision.candidate);
+    if (waits_for_its_time(wanted.decision, view.in_flight)) break;
   }
   return wanted;
 }

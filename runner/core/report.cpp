@@ -36,7 +36,9 @@ std::string slowdown_text(const SlowdownRecord& slowdown) {
       "%+.2f %% (95 %% interval %+.2f to %+.2f %%, %u iterations with fill against %u without; budget %.3g %%)",
       100 * slowdown.estimate, 100 * slowdown.low, 100 * slowdown.high, slowdown.filled, slowdown.control,
       100 * slowdown.budget);
-  if (slowdown.share < 1) text += formatted("; at last %.3g %% of the bubble time might be filled", 100 * slowdown.share);
+  if (slowdown.is_of_something_else()) text += ", which is not the doing of fill work: its price is not known";
+  if (slowdown.share < 1)
+    text += formatted("; at last %.3g %% of the bubble time might be filled", 100 * slowdown.share);
   return text;
 }
 

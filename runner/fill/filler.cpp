@@ -71,6 +71,7 @@ void Filler::watch_room(const Room& room) {
 
 void Filler::reap(TimePoint now, std::vector<SliceRecord>& finished) {
   while (count_ != 0 && failure_.empty() && first_is_done()) finish_first(now, finished);
+  reaped_ = now;
 }
 
 bool Filler::first_is_done() {
@@ -95,7 +96,7 @@ void Filler::finish_first(TimePoint now, std::vector<SliceRecord>& finished) {
   record.job = jobs_[first.choice.job].ready.number;
   std::copy(launched_.begin() + 1, launched_.end(), launched_.begin());
   --count_;
-  if (count_ != 0) launched_[0].starts = now;
+  if (count_ != 0) launched_[0].starts = began_behind(first.starts + record.alone, reaped_, launched_[0].launched, now);
   if (offers_.moves(first.choice.job)) return end_copy(first, record);
   if (first.place.ends_pass) end_pass(first.choice.job, record);
   if (record.unit_done) end_unit(first.choice.job, record);
@@ -151,14 +152,14 @@ std::vector<EndedJob> Filler::take_ended() {
 }
 
 bool Filler::may_launch() const {
-  const bool behind_another = track_.fillable == Fillable::any && track_.kind != FillStream::above;
-  return failure_.empty() && count_ < (behind_another ? most_in_flight : 1);
+  return failure_.empty() && count_ < (may_wait() ? most_in_flight : 1);
 }
 
 FillView Filler::view() const {
   FillView view;
   view.in_flight = in_flight();
   view.fillable = track_.fillable;
+  view.may_wait = may_wait();
   return view;
 }
 

@@ -137,6 +137,7 @@ class Filler {
   };
 
   std::uint32_t place_of(std::uint32_t number) const;
+  bool may_wait() const { return track_.fillable == Fillable::any && track_.kind != FillStream::above; }
   bool may_launch() const;
   bool first_is_done();
   CUresult mark_end(std::uint32_t number) const;
@@ -158,6 +159,7 @@ class Filler {
   std::array<Launched, most_in_flight> launched_{};
   std::uint32_t count_ = 0;
   std::uint32_t last_number_ = 0;
+  TimePoint reaped_{};  // the latest look
   std::vector<EndedJob> ended_;
   std::vector<MoveRecord> moved_;
   std::string failure_;

@@ -5,12 +5,12 @@
 
 namespace weft::model {
 
-// As Session learns them: the pause until the next slice is that of a thread that wakes up for it, and a slice is seen
-// to end when the thread looks.
+// As Session learns them: the thread wakes up late and looks, and a slice is seen to end then.
 EstimatedRank::EstimatedRank(const std::deque<Job>& jobs, const EstimateOptions& options)
     : options_(options), budget_(options.slowdown_budget), stream_(jobs, JobPolicy::throughput) {
   const DispatcherTimes& times = options.dispatcher;
-  planner_.between_slices = times.wake_up + times.look + times.launch + Executor::launch_latency;
+  planner_.between_slices = times.wake_up + times.look;
+  planner_.launching = Executor::launch_latency + Executor::behind_another;
   planner_.lateness = Executor::launch_latency + times.wake_up;
 }
 
@@ -42,13 +42,12 @@ void EstimatedRank::fill(const Bubble& bubble) {
     now = std::max(next, now) + times.wake_up + times.look;
   }
   result_.filled += stream_.within(bubble.opened, bubble.closed);
-  const FillView left = stream_.view();
-  if (left.in_flight.slices != 0) {
-    const Duration overrun = std::max(left.in_flight.expected_end - bubble.closed, Duration{});
+  if (stream_.in_flight() != 0) {
+    const Duration overrun = std::max(stream_.last_end() - bubble.closed, Duration{});
     budget_.overran(overrun);
     delay_ += overrun;
     result_.delay += overrun;
-    stream_.reap(std::max(left.in_flight.expected_end, now), finished_);
+    stream_.reap(std::max(stream_.last_end(), now), finished_);
   }
   for (const SliceRecord& slice : finished_) result_.units += slice.unit_done ? 1 : 0;
   finished_.clear();

@@ -95,20 +95,26 @@ FillView Executor::view() const {
   if (count_ == 0) return view;
   view.in_flight.oldest_launched = slices_[0].launched;
   view.in_flight.oldest_alone = offers_.alone(slices_[0].choice);
-  view.in_flight.first_ends = slices_[0].ends;
-  view.in_flight.expected_end = slices_[count_ - 1].ends;
+  view.in_flight.first_ends = expected_end(0);
+  view.in_flight.expected_end = expected_end(count_ - 1);
   return view;
+}
+
+TimePoint Executor::expected_end(std::uint32_t index) const {
+  if (slices_[index].ends == unknown) return unknown;
+  const Duration alone = offers_.alone(slices_[index].choice);
+  return alone + (index == 0 ? slices_[0].should_begin : std::max(slices_[index].launched, expected_end(index - 1)));
 }
 
 void Executor::launch(TimePoint now, std::uint64_t bubble, const Choice& choice) {
   const TimePoint ready = now + launch_latency;
   if (std::optional<TimePoint>& began = began_[admitted_[choice.job]]; !began) began = now;
   if (gpu_.share) {
-    slices_[count_++] = {offers_.launched(choice, bubble, now), ready, unknown};
+    slices_[count_++] = {offers_.launched(choice, bubble, now), ready, unknown, now};
     return gpu_.share(ready, offers_.alone(choice));
   }
   const TimePoint begins = count_ == 0 ? ready : std::max(ready, slices_[count_ - 1].ends + behind_another);
-  const Launched launched{offers_.launched(choice, bubble, now), begins, begins + offers_.alone(choice)};
+  const Launched launched{offers_.launched(choice, bubble, now), begins, begins + offers_.alone(choice), now};
   slices_[count_++] = launched;
   not_counted_.push_back(launched);
   if (gpu_.take) gpu_.take(launched.begins, launched.ends);
@@ -122,8 +128,11 @@ void Executor::shared_ended(TimePoint now) {
 void Executor::reap(TimePoint now, std::vector<SliceRecord>& finished) {
   while (count_ != 0 && slices_[0].ends <= now) {
     const Launched first = slices_[0];
+    const TimePoint expected = expected_end(0);
     slices_[0] = slices_[1];
     --count_;
+    if (count_ != 0 && expected != unknown)
+      slices_[0].should_begin = began_behind(expected, reaped_, slices_[0].launched, now);
     const std::uint32_t job = admitted_[first.choice.job];
     finished.push_back(offers_.finished(first, now));
     finished.back().job = job;
@@ -132,6 +141,7 @@ void Executor::reap(TimePoint now, std::vector<SliceRecord>& finished) {
     used_ -= choices_[job].reserved();
     admit(now);
   }
+  reaped_ = now;
 }
 
 Duration Executor::within(TimePoint from, TimePoint until) {

@@ -63,6 +63,8 @@ class Executor {
   FillView offer(std::size_t number) const;
   Choice choice(std::size_t offer, std::uint32_t candidate) const { return offers_.choice(offer, candidate); }
   FillView view() const;  // without candidates
+  // Of all that is in flight, in truth; with nothing in flight it means nothing.
+  TimePoint last_end() const { return slices_[count_ - 1].ends; }
 
   void launch(TimePoint now, std::uint64_t bubble, const Choice& choice);
   // Appends the slices that have ended.
@@ -93,9 +95,11 @@ class Executor {
  private:
   struct Launched : LaunchedSlice {
     TimePoint begins{}, ends{};
+    TimePoint should_begin{};  // as Filler thinks, which knows when slices were seen to end
   };
   static constexpr std::uint32_t most = 2;
 
+  TimePoint expected_end(std::uint32_t index) const;
   bool may_have_room(std::uint32_t job, std::uint64_t memory) const;
   bool is_admitted(std::uint32_t job) const { return std::ranges::find(admitted_, job) != admitted_.end(); }
   // Offers the next jobs for which there is memory.
@@ -117,6 +121,7 @@ class Executor {
   std::array<std::optional<TimePoint>, most_jobs> began_{}, done_{};
   std::array<Launched, most> slices_{};
   std::uint32_t count_ = 0;
+  TimePoint reaped_{};                 // the latest look
   std::vector<Launched> not_counted_;  // by within()
 };
 

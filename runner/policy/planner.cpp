@@ -10,8 +10,7 @@
 namespace weft {
 namespace {
 
-// A launch that is wanted so long before a slice ends comes in time. The thread wakes up too late for this share of
-// them.
+// From the time at which a launch is wanted until its slice begins, but for a share of them.
 Duration in_time(const PlannerOptions& options) {
   return options.between_slices + options.launching;
 }
@@ -26,7 +25,7 @@ Best best_of(const PlannerOptions& options, const Remaining& remaining, Duration
   Best best;
   for (std::uint32_t i = 0; i < candidates.count; ++i) {
     const Duration takes = candidates.alone[i] + options.lateness;
-    const double length = seconds(candidates.alone[i]), pause = seconds(options.between_slices);
+    const double length = seconds(candidates.alone[i]), pause = seconds(in_time(options));
     const double alone = length - options.price * seconds(remaining.expected_overrun(until, takes));
     // That the bubble ends after the last look before the next one's launch.
     const double unseen =
@@ -51,7 +50,7 @@ Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, cons
   if (now - bubble->opened > options.hangs_after) return decision.refusal = Unfilled::other, decision;
   const TimePoint known = std::clamp(seen, bubble->opened, std::max(now, bubble->opened));
   const Remaining remaining(bubble->forecast, known - bubble->opened);
-  const TimePoint begin = in_flight.slices == 0 ? now : std::max(in_flight.expected_end, now);
+  const TimePoint begin = in_flight.slices == 0 ? now : std::max(in_flight.expected_end + options.lateness, now);
   const Duration until = std::max(begin - known, Duration{});
   const bool guarded = is_guarded(*bubble, begin, guard);
   const Best best = guarded ? Best{} : best_of(options, remaining, until, candidates);
@@ -66,7 +65,8 @@ Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, cons
   if (in_flight.slices >= options.most_in_flight || best.worth == 0) return decision;
   const double ends = remaining.ends_within(until);
   const TimePoint latest = begin - in_time(options);
-  const double saved = (1 - ends) * seconds(options.between_slices) * (now < latest ? comes_late : 1);
+  const Duration pause = std::max(in_time(options) - options.behind_another, Duration{});
+  const double saved = (1 - ends) * seconds(pause) * (now < latest ? comes_late : 1);
   const double risked = options.price * ends * seconds(candidates.alone[best.candidate] + options.lateness);
   decision.launch = saved > risked;
   decision.candidate = best.candidate;

@@ -10,6 +10,7 @@
 // one that runs ends: no earlier than it has to be, because a bubble may end meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -23,10 +24,11 @@ namespace weft {
 
 struct PlannerOptions {
   double price = 20;  // seconds of fill work for a second of delay, see Budget; infinite: nothing is launched
-  Duration between_slices{15'000};  // from the time at which the dispatcher wants to launch to when it does
-  Duration launching{6'000};        // from then until the slice could begin on an idle stream
-  Duration behind_another{2'000};   // from the end of a slice to the begin of the next one, where that waits behind it
-  Duration lateness{};              // slices end so much later than they take on the idle GPU
+  Duration between_slices{
+      15'000};                // the dispatcher looks no later than this after it wanted to, in seven of eight cases
+  Duration launching{6'000};  // from a decision until its slice could begin on an idle stream
+  Duration behind_another{2'000};  // from the end of a slice to the begin of the next one, where that waits behind it
+  Duration lateness{};             // slices end so much later than they take on the idle GPU
   std::uint32_t most_in_flight = 2;
   Duration hangs_after{60'000'000'000};  // a bubble that is open for so long is none: the training hangs
 };
@@ -68,6 +70,17 @@ Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, cons
 // Nothing begins at this time, as the bubble is expected to end soon.
 inline bool is_guarded(const Bubble& bubble, TimePoint begin, Duration guard) {
   return guard > Duration{} && bubble.forecast && begin > bubble.opened + (bubble.forecast->median - guard);
+}
+
+// It is to be launched, but later: no other one goes before it.
+inline bool waits_for_its_time(const Decision& decision, const InFlight& in_flight) {
+  return !decision.launch && !decision.refusal && decision.again && *decision.again < in_flight.first_ends;
+}
+
+// When a slice that was launched behind another one began: that one should have ended at `expected`, had not at the
+// look before, and has at this one.
+inline TimePoint began_behind(TimePoint expected, TimePoint look_before, TimePoint launched, TimePoint now) {
+  return std::clamp(expected, std::min(std::max(look_before, launched), now), now);
 }
 
 // When to look next for the end of a slice. Of one that is late more and more seldom: kernels of the main job may stand

@@ -23,7 +23,7 @@ constexpr Duration near_after = milliseconds(50);
 constexpr Duration shortest_sleep = microseconds(5);
 constexpr int learning_weight = 16;                 // of what was known before, against the next value
 constexpr Duration begins_after = microseconds(2);  // the call that launches a slice: it begins on an idle GPU
-constexpr Duration longest_launching = microseconds(100);
+constexpr Duration longest_launch = microseconds(100);
 constexpr double part_beside_work = 0.5;  // of the slowdown budget, for copies beside the training's work
 
 // A share in percent: "+1.25" with two digits after the point.
@@ -271,7 +271,9 @@ void Session::learn(const SliceRecord& slice) {
 }
 
 void Session::look(TimePoint now, const FillView& view) {
+  learn_pause(now);
   again_.reset();
+  may_wait_ = view.may_wait;
   spin(now);
   if (!filling_) return;
   const bool shared = view.fillable != Fillable::any;
@@ -321,10 +323,7 @@ Decision Session::decide(TimePoint now, const FillView& view) {
   const bool planned = decision.refusal == Unfilled::no_room || decision.refusal == Unfilled::no_forecast;
   if ((decision.launch || planned) && !may_launch_in_one_queue(view))
     decision = refused(decision.bubble, Unfilled::one_queue);
-  if (decision.launch)
-    wanted_ = {now, view.in_flight, view.candidates.alone[decision.candidate]};
-  else
-    awaited_ = decision.again && *decision.again < view.in_flight.first_ends ? *decision.again : TimePoint{};
+  if (decision.launch) wanted_ = view.candidates.alone[decision.candidate];
   again_ = decision.again;
   // That a bubble has no forecast is a reason only where there comes no other one. The only hardware queue forbids it
   // whatever the planner thinks.
@@ -359,20 +358,14 @@ void Session::learn_overrun(const SliceRecord& slice) {
   filled_closed_.until = end;
 }
 
-// A thread that gets no processor in time makes pauses that short slices are not worth.
-void Session::learn_pause(std::uint64_t bubble) {
-  constexpr Duration longest_pause = milliseconds(1);
-  const bool none_runs = wanted_.beside.slices == 0;
-  const TimePoint awaited = std::exchange(awaited_, TimePoint{});
-  const auto learn = [&](TimePoint since) {
-    pause_ += (std::clamp(wanted_.time - since, Duration{}, longest_pause) - pause_) / learning_weight;
-  };
-  const bool goes_on = bubble == last_filled_;
-  if (goes_on && awaited != TimePoint{} && wanted_.time >= awaited)
-    learn(awaited);
-  else if (goes_on && none_runs)
-    learn(std::max(launched_end_, last_end_));
-  launched_end_ = (none_runs ? wanted_.time : std::max(wanted_.time, wanted_.beside.expected_end)) + wanted_.alone;
+// Up by seven steps, down by one: it stays where one look in eight is later. A thread that gets no processor in time
+// makes pauses that short slices are not worth, and one look that is very late says little about the others.
+void Session::learn_pause(TimePoint now) {
+  constexpr int steps = 64, up = 7;
+  constexpr Duration least = microseconds(1), most = milliseconds(1);
+  if (!again_ || now < *again_) return;
+  const Duration step = pause_ / steps;
+  pause_ = std::clamp(now - *again_ > pause_ ? pause_ + up * step : pause_ - step, least, most);
 }
 
 // Where the GPU or its memory is shared with what Weft does not see, slices take longer than on the idle GPU, and so
@@ -415,7 +408,7 @@ Decision Session::consider(TimePoint now, TimePoint seen, const std::optional<Bu
   options.between_slices = pause_;
   options.launching = launching_;
   options.lateness = lateness_;
-  if (late_.careful()) options.most_in_flight = 1;
+  if (late_.careful() || !may_wait_) options.most_in_flight = 1;
   if (bubble) options.price = budget_.price(bubble->rhythm);
   if (bubble && budget_.is_used_up()) return refused(bubble->id, Unfilled::held_back);
   const Duration guard = bubble ? budget_.guard(*bubble) : Duration{};
@@ -441,12 +434,11 @@ BubbleRoom Session::room_for(TimePoint now, const Candidates& candidates) const 
 }
 
 void Session::launched(Duration took) {
-  late_.launched(wanted_.alone, took);
+  late_.launched(wanted_, took);
   const std::optional<Bubble> bubble = detector_.open_bubble();
   WEFT_DCHECK(bubble && filling_ && !late_.paused() && !detector_.capture_is_open());
   if (!bubble) return;
-  learn_pause(bubble->id);
-  launching_ += (std::min(took + begins_after, longest_launching) - launching_) / learning_weight;
+  launching_ += (std::clamp(took, Duration{}, longest_launch) + begins_after - launching_) / learning_weight;
   last_filled_ = bubble->id;
   budget_.launched(bubble->iteration);
 }
@@ -474,7 +466,6 @@ void Session::launched_beside_work(TimePoint now, Duration alone) {
   late_.launched(alone, {});
   budget_.overran(alone);
   budget_.launched(last_iteration_ + 1);
-  launched_end_ = now + alone;
 }
 
 TimePoint Session::next_look(TimePoint now, const Pending& pending) const {

@@ -55,6 +55,7 @@ struct FillView {
   // Nothing to compute is enqueued that no marker tells of. Only asked for with one hardware queue.
   bool nothing_enqueued = false;
   bool awaits_work = false;  // nothing is ready because there are no records to work on
+  bool may_wait = true;      // one slice behind another one
 };
 
 // Everything else that decides when to look again.
@@ -158,7 +159,7 @@ class Session {
   double credit_beside_work(TimePoint now, Duration alone) const;
   void learn(const SliceRecord& slice);
   void learn_overrun(const SliceRecord& slice);
-  void learn_pause(std::uint64_t bubble);
+  void learn_pause(TimePoint now);
   void learn_lateness(const SliceRecord& slice);
   void take_iteration(const Iteration& iteration);
   void watch(const Iteration& iteration);
@@ -189,17 +190,12 @@ class Session {
   GroupRecords groups_;
   bool has_job_;  // there is a fill job, whether it runs or not
   bool filling_;
-  std::string trouble_;      // the first one; "": none
-  Candidates candidates_{};  // that were last asked about
-  struct {
-    TimePoint time{};
-    InFlight beside{};  // before it
-    Duration alone{};
-  } wanted_;                            // the slice that was decided on last; perhaps it is launched
-  TimePoint launched_end_{};            // when all that was launched should have ended
-  TimePoint awaited_{};                 // to launch at this time the thread looks again; before all times: it does not
-  Duration pause_;                      // from the time at which a launch is wanted until it comes, as it is here
-  Duration launching_;                  // from then until a slice can begin, likewise
+  std::string trouble_;                 // the first one; "": none
+  Candidates candidates_{};             // that were last asked about
+  Duration wanted_{};                   // length of the slice that was decided on last; perhaps it is launched
+  bool may_wait_ = true;                // a slice behind another one
+  Duration pause_;                      // see PlannerOptions::between_slices, as it is here
+  Duration launching_;                  // likewise
   Duration lateness_{};                 // by which slices end later than they should, likewise
   TimePoint last_end_{};                // of a slice
   std::uint64_t last_filled_ = 0;       // the latest bubble in which a slice was launched

@@ -7,7 +7,7 @@ namespace weft {
 namespace {
 
 // A forecast's low and high quantiles, 10 and 90 %, lie 1.28 standard deviations from the median. The window reaches
-// 2.2 of them to either side: 97 % of the bubbles end in it, and before it slices wait behind each other (planner.h).
+// 2.2 of them to either side: 97 % of the bubbles end in it, and before it slices are long (planner.h).
 constexpr double reach = 2.2 / 1.2815515655446004;
 
 Duration scaled(Duration length, double by) {

@@ -1,6 +1,6 @@
-// When the dispatcher looks without sleeping: near the expected end of a bubble that it fills. Slices come one at a
-// time there, so that each pause is lost, and a word that is seen late costs a slice. A sleep takes as long as such a
-// slice.
+// When the dispatcher looks without sleeping: near the expected end of a bubble that it fills. Slices are short there,
+// and each is launched just before the one that runs ends; a word that is seen late costs a slice. A sleep takes as
+// long as such a slice.
 //
 // Used by the Session, one thread. Pure. Bounded: it takes no more than a share of a core, on average since the
 // session began, and rests where the thread is interrupted, because then others need the core.

@@ -167,6 +167,7 @@ void visit(Fields& fields, MaybeConst<FillView> auto& view) {
   fields.choice(view.fillable, &is_up_to<Fillable::nothing>);
   fields.flag(view.nothing_enqueued);
   fields.flag(view.awaits_work);
+  fields.flag(view.may_wait);
 }
 
 template <class Fields>

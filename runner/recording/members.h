@@ -23,7 +23,7 @@ MEMBERS(SessionOptions, device, poll, spin, planner, slowdown_budget, fills, rec
 MEMBERS(PlannerOptions, price, between_slices, launching, behind_another, lateness, most_in_flight, hangs_after)
 MEMBERS(DetectorOptions, longest_period, most_groups, history, warm_up_iterations, one_queue, goes_dark,
         checks_kept)  // the session sets `goes_dark` from its own `dark`, and the replay `checks_kept`
-MEMBERS(FillView, ready, candidates, in_flight, fillable, nothing_enqueued, awaits_work)
+MEMBERS(FillView, ready, candidates, in_flight, fillable, nothing_enqueued, awaits_work, may_wait)
 MEMBERS(Candidates, alone, count)
 MEMBERS(InFlight, slices, expected_end, first_ends, oldest_launched, oldest_alone)
 MEMBERS(Pending, wanted, slices, markers)

@@ -59,12 +59,13 @@ bool are_sound(const SessionOptions& options) {
   constexpr Duration shortest_poll = std::chrono::microseconds(5), longest_poll = std::chrono::seconds(10);
   constexpr std::size_t most_groups = std::size_t{1} << 20;
   const DetectorOptions& detector = options.detector;
+  const auto is_short = [](Duration length) { return length >= Duration{} && length <= std::chrono::seconds(10); };
   return options.poll >= shortest_poll && options.poll <= longest_poll && options.planner.price >= 0 &&
-         options.spin >= 0 && options.spin <= 1 && options.planner.most_in_flight >= 1 &&
-         options.planner.most_in_flight <= 64 && options.slowdown_budget >= 0 && detector.longest_period >= 1 &&
-         detector.longest_period <= most_groups && detector.history >= 1 && detector.history <= 64 &&
-         detector.warm_up_iterations <= most_groups && std::has_single_bit(detector.most_groups) &&
-         detector.most_groups <= most_groups;
+         is_short(options.planner.between_slices) && is_short(options.planner.launching) && options.spin >= 0 &&
+         options.spin <= 1 && options.planner.most_in_flight >= 1 && options.planner.most_in_flight <= 64 &&
+         options.slowdown_budget >= 0 && detector.longest_period >= 1 && detector.longest_period <= most_groups &&
+         detector.history >= 1 && detector.history <= 64 && detector.warm_up_iterations <= most_groups &&
+         std::has_single_bit(detector.most_groups) && detector.most_groups <= most_groups;
 }
 
 std::string time_text(TimePoint time) {

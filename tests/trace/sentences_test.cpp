@@ -161,6 +161,8 @@ TEST(Sentences, SayWhatFillingGaveAndCost) {
               "as no slowdown is recorded.");
   rank.totals.slowdown = SlowdownRecord{};
   EXPECT_SAYS(run_of({rank}), "its cost is unknown, as too few iterations went without fill.");
+  rank.totals.slowdown = {-0.0112, -0.0121, -0.0045, 6, 30, 0.01, 1, 40};
+  EXPECT_SAYS(run_of({rank}), "its cost is unknown, as iterations with fill were shorter, which is not its doing.");
   rank.totals.slowdown = SlowdownRecord{0.0029, 0.001, 0.005, 10, 20, 0.01};
   rank.totals.fill_units_wrong = 1;
   EXPECT_SAYS(run_of({rank}),

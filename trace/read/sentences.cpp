@@ -263,6 +263,8 @@ std::string stage_sentence(const RunSummary& run) {
 std::string price(const std::optional<SlowdownRecord>& slowdown) {
   if (!slowdown) return "; its cost is unknown, as no slowdown is recorded";
   if (slowdown->control == 0) return "; its cost is unknown, as too few iterations went without fill";
+  if (slowdown->is_of_something_else())
+    return "; its cost is unknown, as iterations with fill were shorter, which is not its doing";
   return formatted(", at a slowdown of at most %+.2f %% on any rank (95 %% interval %+.2f to %+.2f %%)",
                    100 * slowdown->estimate, 100 * slowdown->low, 100 * slowdown->high);
 }

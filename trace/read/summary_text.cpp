@@ -117,8 +117,9 @@ std::string slowdown_line(const RankSummary& total) {
   if (!total.totals.slowdown) return "";
   const SlowdownRecord& slowdown = *total.totals.slowdown;
   if (slowdown.control == 0) return "slowdown: not known, too few iterations without fill to compare with\n";
-  return formatted("slowdown: at most %+.2f %% on any rank (95 %% interval %+.2f to %+.2f %%), budget %.3g %%\n",
-                   100 * slowdown.estimate, 100 * slowdown.low, 100 * slowdown.high, 100 * slowdown.budget);
+  return formatted("slowdown: at most %+.2f %% on any rank (95 %% interval %+.2f to %+.2f %%), budget %.3g %%%s\n",
+                   100 * slowdown.estimate, 100 * slowdown.low, 100 * slowdown.high, 100 * slowdown.budget,
+                   slowdown.is_of_something_else() ? "; not the doing of fill work, whose price is not known" : "");
 }
 
 // Dark time is in no share: it is said how much there was.

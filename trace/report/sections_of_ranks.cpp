@@ -18,7 +18,7 @@ std::string percent(bool known, double share) {
 
 // Those of one row of a table.
 void add_slowdown(DataTable& table, const std::optional<SlowdownRecord>& slowdown) {
-  const bool known = slowdown && slowdown->control != 0;
+  const bool known = slowdown && slowdown->control != 0 && !slowdown->is_of_something_else();
   table.row({"slowdown", known ? formatted("%+.2f %%", 100 * slowdown->estimate) : "unknown",
              known ? formatted("by filling, at most on any rank; %+.2f to %+.2f %%, budget %.3g %%",
                                100 * slowdown->low, 100 * slowdown->high, 100 * slowdown->budget)

@@ -114,6 +114,8 @@ std::string frontier_sentence(const Report& report) {
 std::string price_of(const RankSummary& total) {
   const std::optional<SlowdownRecord>& slowdown = total.totals.slowdown;
   if (!slowdown || slowdown->control == 0) return "; what it costs the training is not known yet";
+  if (slowdown->is_of_something_else())
+    return "; what it costs the training is not known: iterations with it were shorter, which is not its doing";
   return formatted("; iterations became %+.2f %% longer on the rank where that is most (95 %% interval %+.2f to ",
                    100 * slowdown->estimate, 100 * slowdown->low) +
          formatted("%+.2f %%, budget %.3g %%)", 100 * slowdown->high, 100 * slowdown->budget);

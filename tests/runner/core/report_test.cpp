@@ -60,9 +60,8 @@ TEST(Lines, SayWhatConfinesLargeKernels) {
   TraceSummary summary = filling_summary();
   header.fill_confinement = summary.fill_confinement = "job";
   EXPECT_EQ(start_line(header, "d"), "0.1.0, filling bubbles with matmul, 4 ranks; traces in d/");
-  for (const auto& [confinement, words] :
-       {std::pair{"green", ", confined by a green context"},
-        std::pair{"none", ", in kernels of any size that nothing confines"}}) {
+  for (const auto& [confinement, words] : {std::pair{"green", ", confined by a green context"},
+                                           std::pair{"none", ", in kernels of any size that nothing confines"}}) {
     header.fill_confinement = summary.fill_confinement = confinement;
     EXPECT_EQ(start_line(header, "d"),
               std::string("0.1.0, filling bubbles with matmul") + words + ", 4 ranks; traces in d/");
@@ -156,6 +155,10 @@ TEST(EndLines, TellWhatFillingCost) {
                   .at(3)
                   .ends_with("budget 1 %); at last 12.5 % of the bubble time "
                              "might be filled"));
+  summary.slowdown = {-0.0112, -0.0121, -0.0045, 6, 30, 0.01, 1, 40};
+  EXPECT_TRUE(end_lines(filling_header(), summary, "d")
+                  .at(3)
+                  .ends_with("budget 1 %), which is not the doing of fill work: its price is not known"));
 }
 
 TEST(EndLines, TellWhyNothingWasFilled) {

@@ -160,6 +160,36 @@ TEST(Planner, OneIsLaunchedBehindAnotherJustBeforeThatEnds) {
   EXPECT_FALSE(in_time.again.has_value()) << "asked again at once";
 }
 
+TEST(Planner, WhereNoneMayWaitThePauseBehindEachSliceMakesItLonger) {
+  PlannerOptions options;
+  options.between_slices = microseconds(50);
+  const Bubble bubble = bubble_of(microseconds(9000), microseconds(10000), microseconds(11000));
+  const auto chosen_with = [&](std::uint32_t most_in_flight) {
+    options.most_in_flight = most_in_flight;
+    const TimePoint now = bubble_opened + microseconds(9500);
+    return chosen(plan(options, now, now, bubble, {}, three));
+  };
+  EXPECT_EQ(chosen_with(2), three.alone[0]);
+  EXPECT_GT(chosen_with(1), three.alone[0]);
+}
+
+TEST(Planner, AnOfferThatWaitsForItsTimeIsNoRefusal) {
+  const Bubble bubble = bubble_of(microseconds(5000), microseconds(10000), microseconds(15000));
+  const InFlight one = one_until(bubble_opened + microseconds(10100));
+  const TimePoint now = bubble_opened + microseconds(10000);
+  EXPECT_TRUE(waits_for_its_time(plan(PlannerOptions{}, now, now, bubble, one, three), one));
+  const Candidates too_long = candidates_of({microseconds(3000)});
+  EXPECT_FALSE(waits_for_its_time(plan(PlannerOptions{}, now, now, bubble, one, too_long), one));
+}
+
+TEST(Planner, ASliceBeganBehindAnotherWhenThatShouldHaveEndedAsFarAsLooksAllow) {
+  const auto at = [](int number) { return bubble_opened + microseconds(number); };
+  EXPECT_EQ(began_behind(at(100), at(90), at(50), at(130)), at(100)) << "a look that comes late moves nothing";
+  EXPECT_EQ(began_behind(at(100), at(110), at(50), at(130)), at(110)) << "it had not ended then";
+  EXPECT_EQ(began_behind(at(100), at(70), at(50), at(80)), at(80)) << "it has ended earlier";
+  EXPECT_EQ(began_behind(at(100), at(90), at(105), at(130)), at(105)) << "it was not there yet";
+}
+
 TEST(Planner, WhereTheBubbleIsAboutToEndNothingIsLaunchedBehindAnother) {
   const Bubble bubble = bubble_of(microseconds(9900), microseconds(10000), microseconds(10100));
   const Decision decision = behind_one(bubble, microseconds(10000), microseconds(10));

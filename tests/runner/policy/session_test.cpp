@@ -107,17 +107,49 @@ TEST(Session, NeverHasMoreThanTwoSlicesInFlightAndAtMostOneAtTheEnd) {
 }
 
 // Bubbles end anywhere between 4 and 12 ms, so nothing waits behind another slice for long.
-TEST(Session, SlicesFollowEachOtherWithoutAPauseAlsoWhereABubbleMayEnd) {
-  VirtualDevice device(filling());
-  device.slice = device.takes = 50us;
-  for (int i = 0; i < 90; ++i) device.microbatch(2ms, 4ms + (i * i % 17) * 500us);
+void some_bubbles(VirtualDevice& device, int bubbles) {
+  for (int i = 0; i < bubbles; ++i) device.microbatch(2ms, 4ms + (i * i % 17) * 500us);
+}
+
+// From the sixth millisecond of a long one on, for so many slices.
+std::size_t launches_in(VirtualDevice& device, int slices) {
   device.begin_microbatch(2ms, 12ms);
   device.advance(device.in_bubble_from + 6ms);
   const std::size_t before = device.launches.size();
-  const int slices = 40;
-  for (const TimePoint end = device.time + slices * 50us; device.time < end; device.advance(device.time + 1us))
+  device.advance(device.time + slices * device.slice);
+  const std::size_t launched = device.launches.size() - before;
+  device.advance(device.in_bubble_to);
+  return launched;
+}
+
+TEST(Session, SlicesFollowEachOtherWithoutAPauseAlsoWhereABubbleMayEnd) {
+  VirtualDevice device(filling());
+  device.slice = device.takes = 50us;
+  some_bubbles(device, 90);
+  EXPECT_GE(launches_in(device, 40), 38U);
+  device.begin_microbatch(2ms, 12ms);
+  device.advance(device.in_bubble_from + 6ms);
+  for (const TimePoint end = device.time + 2ms; device.time < end; device.advance(device.time + 1us))
     ASSERT_FALSE(device.fill.size() == 2 && device.fill[0].ends > device.time + 30us) << "too early";
-  EXPECT_GE(device.launches.size() - before, static_cast<std::size_t>(slices - 2));
+}
+
+TEST(Session, AThreadThatIsAlwaysLateWantsToLaunchEarlier) {
+  VirtualDevice device(filling());
+  device.late = 60us;
+  some_bubbles(device, 90);
+  EXPECT_GE(launches_in(device, 20), 19U);
+}
+
+TEST(Session, AThreadThatWasLateOnceIsNotTakenToBeLateForEver) {
+  VirtualDevice device(filling());
+  device.slice = device.takes = 25us;
+  some_bubbles(device, 90);
+  const std::size_t before = launches_in(device, 80);
+  device.late = 1ms;
+  some_bubbles(device, 4);
+  device.late = {};
+  some_bubbles(device, 30);
+  EXPECT_EQ(launches_in(device, 80), before);
 }
 
 TEST(Session, SaysWhetherTheOpenBubbleHasRoomForASlice) {

@@ -60,7 +60,7 @@ struct VirtualDeviceOf final : RecordSink {
       step();
       const TimePoint next = session.next_look(time, {false, static_cast<std::uint32_t>(fill.size()), !due.empty()});
       if (time == until) return;
-      time = std::min(std::max(next, time + look), until);
+      time = std::min(next > time + look ? next + late : time + look, until);
     }
   }
   void step() {
@@ -109,6 +109,7 @@ struct VirtualDeviceOf final : RecordSink {
   static constexpr Duration look = std::chrono::microseconds(2);  // takes so long
 
   TimePoint time{std::chrono::seconds(1)};
+  Duration late{};                                  // after each sleep
   Duration slice = std::chrono::microseconds(200);  // on the idle GPU
   Duration takes = slice;                           // now
   bool gpu_hangs = false;                           // no slice ends
