@@ -14,7 +14,7 @@ namespace {
 Duration in_time(const PlannerOptions& options) {
   return options.between_slices + options.launching;
 }
-constexpr double comes_late = 1.0 / 8;
+constexpr double comes_late = 1.0 / 8;  // as between_slices has it
 
 struct Best {
   std::uint32_t candidate = 0;
@@ -36,6 +36,13 @@ Best best_of(const PlannerOptions& options, const Remaining& remaining, Duration
     if (worth > best.worth) best = {i, worth};
   }
   return best;
+}
+
+// Behind another slice. `ends`: the chance that the bubble does before this one begins.
+bool saves_more_than_it_risks(const PlannerOptions& options, double ends, Duration takes, bool is_early) {
+  const Duration pause = std::max(in_time(options) - options.behind_another, Duration{});
+  const double saved = (1 - ends) * seconds(pause) * (is_early ? comes_late : 1);
+  return saved > options.price * ends * seconds(takes);
 }
 
 }  // namespace
@@ -63,17 +70,15 @@ Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, cons
   }
   decision.again = look_for_end(now, in_flight.first_ends);
   if (in_flight.slices >= options.most_in_flight || best.worth == 0) return decision;
-  const double ends = remaining.ends_within(until);
-  const TimePoint latest = begin - in_time(options);
-  const Duration pause = std::max(in_time(options) - options.behind_another, Duration{});
-  const double saved = (1 - ends) * seconds(pause) * (now < latest ? comes_late : 1);
-  const double risked = options.price * ends * seconds(candidates.alone[best.candidate] + options.lateness);
-  decision.launch = saved > risked;
   decision.candidate = best.candidate;
-  if (decision.launch)
+  const TimePoint latest = begin - in_time(options);
+  const Duration takes = candidates.alone[best.candidate] + options.lateness;
+  if (saves_more_than_it_risks(options, remaining.ends_within(until), takes, now < latest)) {
+    decision.launch = true;
     decision.again.reset();
-  else if (now < latest)
+  } else if (now < latest) {
     decision.again = std::min(*decision.again, latest);
+  }
   return decision;
 }
 

@@ -24,11 +24,10 @@ namespace weft {
 
 struct PlannerOptions {
   double price = 20;  // seconds of fill work for a second of delay, see Budget; infinite: nothing is launched
-  Duration between_slices{
-      15'000};                // the dispatcher looks no later than this after it wanted to, in seven of eight cases
-  Duration launching{6'000};  // from a decision until its slice could begin on an idle stream
-  Duration behind_another{2'000};  // from the end of a slice to the begin of the next one, where that waits behind it
-  Duration lateness{};             // slices end so much later than they take on the idle GPU
+  Duration between_slices{15'000};  // seven of eight looks come no later than this after they were wanted
+  Duration launching{6'000};        // from a decision until its slice could begin on an idle stream
+  Duration behind_another{2'000};   // from the end of a slice to the begin of the next one, where that waits behind it
+  Duration lateness{};              // slices end so much later than they take on the idle GPU
   std::uint32_t most_in_flight = 2;
   Duration hangs_after{60'000'000'000};  // a bubble that is open for so long is none: the training hangs
 };

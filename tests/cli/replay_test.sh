@@ -84,7 +84,7 @@ while kind != 3:
     before = at
     kind, size, _, _ = struct.unpack_from("<IIQQ", file, at)
     at += 24 + size
-decide = bytes([7, 0, 1, 0, 99, 0, 0, 0, 0, 0, 0, 0])
+decide = bytes([7, 0, 1, 0, 99, 0, 0, 0, 0, 0, 0, 0, 1])
 open(sys.argv[2], "wb").write(file[:before] + block_of(2, decide) + file[before:])
 PYTHON
   if grep -q 'now >= last_decision_' "$weft"; then  # WEFT_DCHECKS

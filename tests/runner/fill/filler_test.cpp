@@ -77,8 +77,18 @@ TEST_F(FillerTest, AFinishedSliceMakesRoomAndMovesTheExpectedEnd) {
   EXPECT_EQ(finished[0].launched, at(1ms));
   EXPECT_EQ(finished[0].finished, at(1150us));
   EXPECT_FALSE(finished[0].unit_done);
-  EXPECT_EQ(filler.in_flight().expected_end, at(1350us));
+  EXPECT_EQ(filler.in_flight().expected_end, at(1300us)) << "it began when the first one should have ended";
   EXPECT_TRUE(ready());
+}
+
+TEST_F(FillerTest, ASliceThatEndsLateMovesTheExpectedEnd) {
+  launch(1ms);
+  launch(1ms);
+  reap(1140us);
+  EXPECT_EQ(filler.in_flight().expected_end, at(1300us));
+  word = 1;
+  reap(1150us);
+  EXPECT_EQ(filler.in_flight().expected_end, at(1340us)) << "at the look before it had not ended";
 }
 
 TEST_F(FillerTest, TheNextUnitWaitsForTheResultsOfThisOne) {
