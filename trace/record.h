@@ -165,6 +165,7 @@ struct SlowdownRecord {
   // Fill work makes no iteration shorter. Where those with fill seem to be, for sure, the interval is that of something
   // else.
   bool is_of_something_else() const { return control != 0 && high < 0; }
+  bool is_known() const { return control != 0 && high >= 0; }
 };
 
 // How much Weft looks: as asked for, less, only at the ends of iterations.

@@ -48,6 +48,7 @@ bool is_worse(const std::optional<WatchingRecord>& one, const std::optional<Watc
 bool is_worse(const std::optional<SlowdownRecord>& one, const std::optional<SlowdownRecord>& other) {
   if (!one || !other) return one.has_value();
   if ((one->control == 0) != (other->control == 0)) return one->control != 0;
+  if (one->is_known() != other->is_known()) return one->is_known();
   return one->estimate > other->estimate;
 }
 

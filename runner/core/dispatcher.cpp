@@ -258,10 +258,9 @@ Dispatcher::Wanted Dispatcher::ask(TimePoint time) {
   Wanted wanted;
   const std::size_t offers = filler_->make_offers();
   for (std::size_t offer = 0; offer < offers && !wanted.decision.launch; ++offer) {
-    const FillView view = view_of_offer(offer);
-    wanted.decision = session_.decide(time, view);
+    wanted.decision = session_.decide(time, view_of_offer(offer));
     if (wanted.decision.launch) wanted.choice = filler_->choice(offer, wanted.decision.candidate);
-    if (waits_for_its_time(wanted.decision, view.in_flight)) break;
+    if (wanted.decision.waits) break;
   }
   return wanted;
 }

@@ -236,7 +236,9 @@ InFlight Filler::in_flight() const {
   state.oldest_launched = launched_[0].launched;
   state.oldest_alone = offers_.alone(launched_[0].choice);
   state.first_ends = state.expected_end = launched_[0].starts + state.oldest_alone;
-  for (std::uint32_t index = 1; index < count_; ++index) state.expected_end += offers_.alone(launched_[index].choice);
+  for (std::uint32_t index = 1; index < count_; ++index)
+    state.expected_end =
+        std::max(state.expected_end, launched_[index].launched) + offers_.alone(launched_[index].choice);
   return state;
 }
 

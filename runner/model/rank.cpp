@@ -122,9 +122,8 @@ bool Rank::launch_one(TimePoint time) {
   const std::size_t offers = executor_.make_offers();
   for (std::size_t offer = 0; offer < offers; ++offer) {
     ++decisions_;
-    const FillView view = executor_.offer(offer);
-    const Decision decision = policy_->decide(time, view);
-    if (waits_for_its_time(decision, view.in_flight)) return false;
+    const Decision decision = policy_->decide(time, executor_.offer(offer));
+    if (decision.waits) return false;
     if (!decision.launch) continue;
     executor_.launch(time, decision.bubble, executor_.choice(offer, decision.candidate));
     policy_->launched(times_.launch);

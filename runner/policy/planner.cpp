@@ -77,6 +77,7 @@ Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, cons
     decision.launch = true;
     decision.again.reset();
   } else if (now < latest) {
+    decision.waits = true;
     decision.again = std::min(*decision.again, latest);
   }
   return decision;

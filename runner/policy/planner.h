@@ -51,6 +51,7 @@ struct InFlight {
 
 struct Decision {
   bool launch = false;  // launch this candidate, now
+  bool waits = false;   // it is to be launched, but later: no other one goes before it
   std::uint32_t candidate = 0;
   std::optional<TimePoint> again;   // ask again at this time even if nothing happens; nothing: when a bubble opens
   std::optional<Unfilled> refusal;  // why the bubble gets no slice; nothing: it does, or waits for one in flight
@@ -69,11 +70,6 @@ Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, cons
 // Nothing begins at this time, as the bubble is expected to end soon.
 inline bool is_guarded(const Bubble& bubble, TimePoint begin, Duration guard) {
   return guard > Duration{} && bubble.forecast && begin > bubble.opened + (bubble.forecast->median - guard);
-}
-
-// It is to be launched, but later: no other one goes before it.
-inline bool waits_for_its_time(const Decision& decision, const InFlight& in_flight) {
-  return !decision.launch && !decision.refusal && decision.again && *decision.again < in_flight.first_ends;
 }
 
 // When a slice that was launched behind another one began: that one should have ended at `expected`, had not at the

@@ -27,7 +27,7 @@ MEMBERS(FillView, ready, candidates, in_flight, fillable, nothing_enqueued, awai
 MEMBERS(Candidates, alone, count)
 MEMBERS(InFlight, slices, expected_end, first_ends, oldest_launched, oldest_alone)
 MEMBERS(Pending, wanted, slices, markers)
-MEMBERS(Decision, launch, candidate, again, refusal, bubble)
+MEMBERS(Decision, launch, waits, candidate, again, refusal, bubble)  // `waits` is only for whoever asks
 MEMBERS(GroupSummary, signature, sent_bytes, received_bytes, collective_bytes, send_peer, receive_peer, sends, receives,
         collectives, captured, reduces)
 MEMBERS(AwaitedPlace, stream, ticket, copies)

@@ -38,7 +38,7 @@ std::string dropped(const RankSummary& rank) {
 std::string row(std::size_t width, const std::string& name, const RankSummary& rank, const std::string& startup) {
   const TraceSummary& totals = rank.totals;
   const bool fills = rank.header.mode != "observe" || totals.filled > Duration{};
-  const bool compared = totals.slowdown && totals.slowdown->control != 0;
+  const bool compared = totals.slowdown && totals.slowdown->is_known();
   const PartOfRun shown = rank.shown();
   const bool measured = is_measured(rank.header) && shown.window > Duration{};
   return std::string(width - std::min(width, name.size()), ' ') + name +

@@ -18,11 +18,13 @@ std::string percent(bool known, double share) {
 
 // Those of one row of a table.
 void add_slowdown(DataTable& table, const std::optional<SlowdownRecord>& slowdown) {
-  const bool known = slowdown && slowdown->control != 0 && !slowdown->is_of_something_else();
+  const bool known = slowdown && slowdown->is_known();
+  const bool shorter = slowdown && slowdown->is_of_something_else();
   table.row({"slowdown", known ? formatted("%+.2f %%", 100 * slowdown->estimate) : "unknown",
-             known ? formatted("by filling, at most on any rank; %+.2f to %+.2f %%, budget %.3g %%",
-                               100 * slowdown->low, 100 * slowdown->high, 100 * slowdown->budget)
-                   : "by filling"});
+             known     ? formatted("by filling, at most on any rank; %+.2f to %+.2f %%, budget %.3g %%",
+                                   100 * slowdown->low, 100 * slowdown->high, 100 * slowdown->budget)
+             : shorter ? "by filling; iterations with it were shorter, which is not its doing"
+                       : "by filling"});
 }
 
 DataTable causes_table(const RankSummary& total, const std::vector<std::string>& causes) {
@@ -41,7 +43,7 @@ ordered_json rank_row(const ReportedRun& run, std::size_t trace, const std::vect
   const bool measured = is_measured(rank.header);
   const bool has_causes = measured && !(rank.complete && run.traces[trace].is_limited);  // of all of its window
   const bool fills = rank.header.mode != "observe" || totals.filled > Duration{};
-  const bool compared = totals.slowdown && totals.slowdown->control != 0;
+  const bool compared = totals.slowdown && totals.slowdown->is_known();
   ordered_json row{rank.name + (rank.unsure ? "?" : ""),
                    printable(rank.header.host),
                    rank.header.device,

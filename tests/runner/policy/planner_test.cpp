@@ -177,9 +177,9 @@ TEST(Planner, AnOfferThatWaitsForItsTimeIsNoRefusal) {
   const Bubble bubble = bubble_of(microseconds(5000), microseconds(10000), microseconds(15000));
   const InFlight one = one_until(bubble_opened + microseconds(10100));
   const TimePoint now = bubble_opened + microseconds(10000);
-  EXPECT_TRUE(waits_for_its_time(plan(PlannerOptions{}, now, now, bubble, one, three), one));
+  EXPECT_TRUE(plan(PlannerOptions{}, now, now, bubble, one, three).waits);
   const Candidates too_long = candidates_of({microseconds(3000)});
-  EXPECT_FALSE(waits_for_its_time(plan(PlannerOptions{}, now, now, bubble, one, too_long), one));
+  EXPECT_FALSE(plan(PlannerOptions{}, now, now, bubble, one, too_long).waits);
 }
 
 TEST(Planner, ASliceBeganBehindAnotherWhenThatShouldHaveEndedAsFarAsLooksAllow) {
