@@ -38,11 +38,11 @@ timeout 200 "$source_dir/scripts/on-simulated-gpu" --build "$build" "$build/bin/
   --output "$work/trace" -- "${command[@]}" >"$work/out" 2>"$work/err" || fail "the program fails"
 unset LD_DEBUG LD_DEBUG_OUTPUT
 if [[ $case != python ]]; then
-  cat "$work"/loaded.* | grep -q 'libweft-core' || fail "the loader does not tell what it loads"
+  grep -q 'libweft-core' "$work"/loaded.* || fail "the loader does not tell what it loads"
   if [ "$case" = libunwind ]; then
-    cat "$work"/loaded.* | grep -q 'calling init: .*libunwind' || fail "libunwind is not loaded"
+    grep -q 'calling init: .*libunwind' "$work"/loaded.* || fail "libunwind is not loaded"
   else
-    ! cat "$work"/loaded.* | grep -q 'libunwind' || fail "libunwind is loaded"
+    ! grep -q 'libunwind' "$work"/loaded.* || fail "libunwind is loaded"
   fi
 fi
 if [ "$case" = no_unwinder ]; then

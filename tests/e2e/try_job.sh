@@ -16,7 +16,7 @@ try() {  # name, exit code, arguments...
   local code=$?
   [ $code -eq "$2" ] || fail "exit code $code, not $2"
 }
-says() { cat "$work/out" "$work/err" | grep -q -- "$1" || fail "it does not say: $1"; }
+says() { grep -q -- "$1" "$work/out" "$work/err" || fail "it does not say: $1"; }
 
 try sound 0 matmul:size=64 --units 2
 says '^job       matmul, keeps its progress'
