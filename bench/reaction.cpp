@@ -98,8 +98,9 @@ class Stage {
 
   std::atomic<std::uint32_t>* words() { return words_.data(); }
   std::uint32_t word_count() const { return static_cast<std::uint32_t>(words_.size()); }
-  std::vector<TimePoint> ends;              // of bubbles
-  std::vector<Duration> to_first, to_next;  // from its begin, from the end of a slice, to the next launch
+  std::vector<TimePoint> ends;     // of bubbles
+  std::vector<Duration> to_first;  // launch, from the begin of a bubble
+  std::vector<Duration> to_next;   // from the end of a slice; 0: it came before that
 
  private:
   static Event event(EventKind kind, StreamId stream) {
@@ -126,12 +127,9 @@ class Stage {
   }
   // `time` becomes that of its end.
   void take(Launch launch) {
-    if (running_.empty() && begin_) {
-      if (is_first_)
-        to_first.push_back(launch.time - *begin_);
-      else if (last_end_ > *begin_)
-        to_next.push_back(launch.time - last_end_);
-    }
+    if (begin_ && is_first_ && running_.empty()) to_first.push_back(launch.time - *begin_);
+    if (begin_ && !is_first_ && !running_.empty()) to_next.push_back({});  // it waits behind another one: no pause
+    if (begin_ && !is_first_ && running_.empty() && last_end_ > *begin_) to_next.push_back(launch.time - last_end_);
     is_first_ = false;
     launch.time = std::max(launch.time, running_.empty() ? launch.time : running_.back().time) + launch.length;
     running_.push_back(launch);
