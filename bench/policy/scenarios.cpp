@@ -88,8 +88,7 @@ Case scenario_of(const TableOptions& table, int number) {
 // The second half costs more than the upper end of the 95 % interval that Weft reports after it. Its control
 // iterations, one in fifteen, cost nothing, and the report is of the others.
 bool is_above_report(const Simulation& result) {
-  return result.reported && !result.reported->is_of_something_else() &&
-         result.late_slowdown > result.reported->high + exact;
+  return result.reported && result.reported->is_known() && result.late_slowdown > result.reported->high + exact;
 }
 
 std::string interval_of(const std::optional<SlowdownRecord>& reported) {
@@ -106,9 +105,8 @@ struct Kept {
     above += result.slowdown > budget + exact;
     above_late += result.late_slowdown > budget + exact;
     above_twice += result.slowdown > 2 * budget + exact;
-    const bool unknown_price = result.reported && result.reported->is_of_something_else();
-    reports += result.reported && !unknown_price;
-    unknown += unknown_price;
+    reports += result.reported && result.reported->is_known();
+    unknown += result.reported && !result.reported->is_known();
     above_report += is_above_report(result);
     stopped += result.stopped > 0;
     most = std::max(most, result.slowdown);

@@ -21,9 +21,6 @@ constexpr Duration sleep_when_waiting = microseconds(250);
 constexpr Duration near_before = microseconds(500);
 constexpr Duration near_after = milliseconds(50);
 constexpr Duration shortest_sleep = microseconds(5);
-constexpr int learning_weight = 16;                 // of what was known before, against the next value
-constexpr Duration begins_after = microseconds(2);  // the call that launches a slice: it begins on an idle GPU
-constexpr Duration longest_launch = microseconds(100);
 constexpr double part_beside_work = 0.5;  // of the slowdown budget, for copies beside the training's work
 
 // A share in percent: "+1.25" with two digits after the point.
@@ -368,6 +365,13 @@ void Session::learn_pause(TimePoint now) {
   pause_ = std::clamp(now - *again_ > pause_ ? pause_ + up * step : pause_ - step, least, most);
 }
 
+// `took`: the call that launches a slice. On an idle GPU it begins a moment after that.
+void Session::learn_launching(Duration took) {
+  constexpr int weight = 16;
+  constexpr Duration begins_after = microseconds(2), longest = microseconds(100);
+  launching_ += (std::clamp(took, Duration{}, longest) + begins_after - launching_) / weight;
+}
+
 // Where the GPU or its memory is shared with what Weft does not see, slices take longer than on the idle GPU, and so
 // does an overrun. A slice has ended at any time since the look before: the farther that is away, the less is learnt.
 void Session::learn_lateness(const SliceRecord& slice) {
@@ -438,7 +442,7 @@ void Session::launched(Duration took) {
   const std::optional<Bubble> bubble = detector_.open_bubble();
   WEFT_DCHECK(bubble && filling_ && !late_.paused() && !detector_.capture_is_open());
   if (!bubble) return;
-  launching_ += (std::clamp(took, Duration{}, longest_launch) + begins_after - launching_) / learning_weight;
+  learn_launching(took);
   last_filled_ = bubble->id;
   budget_.launched(bubble->iteration);
 }

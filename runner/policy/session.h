@@ -160,6 +160,7 @@ class Session {
   void learn(const SliceRecord& slice);
   void learn_overrun(const SliceRecord& slice);
   void learn_pause(TimePoint now);
+  void learn_launching(Duration took);
   void learn_lateness(const SliceRecord& slice);
   void take_iteration(const Iteration& iteration);
   void watch(const Iteration& iteration);
