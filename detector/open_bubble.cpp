@@ -131,6 +131,7 @@ void Detector::Implementation::close(Closing how) {
   if (bubble.pattern == Pattern::said) return said_bubbles_.closed(bubble);
   Group* const group = groups_.find(bubble.group);
   if (group == nullptr || bubble.cause == Cause::host) return;
+  if (bubble.forecast) slots_.compare(group->table, *bubble.forecast, length);
   const std::uint32_t piece = group->bubbles++;
   slots_.add(group->table, group->slot.ordinal, length, piece);
   remembered_.push({group->position, length, group->table, piece});

@@ -24,7 +24,11 @@ class SaidBubbles {
   // It is one: fills in what is known of it. And it has lasted for some time.
   void open(Bubble& bubble) const;
   void opened() { present_.ordinal = -1; }
-  void closed(const Bubble& bubble) { slots_.add(table_, bubble.slot.ordinal, bubble.closed - bubble.opened); }
+  void closed(const Bubble& bubble) {
+    const Duration length = bubble.closed - bubble.opened;
+    if (bubble.forecast) slots_.compare(table_, *bubble.forecast, length);
+    slots_.add(table_, bubble.slot.ordinal, length);
+  }
 
  private:
   static constexpr std::uint32_t most_slots = 1024;  // in an iteration

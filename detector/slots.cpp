@@ -121,7 +121,11 @@ std::optional<Forecast> Slots::forecast(std::uint32_t number, std::int32_t ordin
   std::copy(latest.begin(), latest.end(), sorted.begin());
   std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(n));
   const auto quantile = [&](double share) { return quantile_of({sorted.data(), n}, share); };
-  return Forecast{quantile(0.1), quantile(0.5), quantile(0.9), static_cast<std::uint32_t>(n)};
+  return table->calibration.apply(Forecast{quantile(0.1), quantile(0.5), quantile(0.9), static_cast<std::uint32_t>(n)});
+}
+
+void Slots::compare(std::uint32_t number, const Forecast& forecast, Duration length) {
+  if (Table* const table = find(number)) table->calibration.learn(forecast, length);
 }
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "detector/bubble.h"
+#include "detector/calibration.h"
 
 namespace weft {
 
@@ -28,6 +29,8 @@ class Slots {
   // While too little is known of a slot, `earlier` stands in for it; -1: none does.
   void stand_in(std::uint32_t table, std::int32_t ordinal, std::int32_t earlier);
   std::optional<Forecast> forecast(std::uint32_t table, std::int32_t ordinal, std::uint32_t piece = 0) const;
+  // A bubble for which there was this forecast of the table is over.
+  void compare(std::uint32_t table, const Forecast& forecast, Duration length);
 
  private:
   struct Lengths {
@@ -42,6 +45,7 @@ class Slots {
     std::vector<std::uint32_t> place;   // of an ordinal in lengths, plus 1
     std::vector<std::int32_t> earlier;  // that stands in for it; may be shorter
     std::vector<Pieces> lengths;
+    Calibration calibration;
   };
 
   static const Lengths* lengths_of(const Table& table, std::int32_t ordinal, std::size_t piece);

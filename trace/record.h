@@ -159,7 +159,7 @@ struct SlowdownRecord {
   double estimate = 0, low = 0, high = 0;  // with the 95 % interval
   std::uint32_t control = 0, filled = 0;   // iterations without and with fill that were compared; 0: nothing is known
   double budget = 0;
-  double share = 1;             // of the bubble time that may be filled from here on
+  double share = 1;             // of the bubbles that may be filled from here on, the longest ones
   std::uint64_t iteration = 0;  // the latest
 
   // Fill work makes no iteration shorter. Where those with fill seem to be, for sure, the interval is that of something

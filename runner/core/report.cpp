@@ -38,7 +38,7 @@ std::string slowdown_text(const SlowdownRecord& slowdown) {
       100 * slowdown.budget);
   if (slowdown.is_of_something_else()) text += ", which is not the doing of fill work: its price is not known";
   if (slowdown.share < 1)
-    text += formatted("; at last %.3g %% of the bubble time might be filled", 100 * slowdown.share);
+    text += formatted("; at last %.3g %% of the bubbles might be filled, the longest ones", 100 * slowdown.share);
   return text;
 }
 

@@ -11,7 +11,6 @@ EstimatedRank::EstimatedRank(const std::deque<Job>& jobs, const EstimateOptions&
   const DispatcherTimes& times = options.dispatcher;
   planner_.between_slices = times.wake_up + times.look;
   planner_.launching = Executor::launch_latency + Executor::behind_another;
-  planner_.lateness = Executor::launch_latency + times.wake_up;
 }
 
 // Before the first iteration nothing is filled. That part of the run is not what a day of it looks like.
@@ -21,6 +20,7 @@ void EstimatedRank::add(const Bubble& bubble) {
   ++result_.bubbles;
   result_.idle += length;
   if (budget_.leaves_out(bubble)) result_.left_out += length;
+  if (budget_.is_too_short(bubble)) budget_.kept_back();
   if (budget_.may_fill(bubble))
     fill(bubble);
   else
@@ -56,7 +56,7 @@ void EstimatedRank::fill(const Bubble& bubble) {
     return;
   }
   count(last.refusal.value_or(Unfilled::other));
-  if (last.refusal == Unfilled::held_back) budget_.kept_back_by_guard();
+  if (last.refusal == Unfilled::held_back) budget_.kept_back();
 }
 
 // False: nothing that the planner may say later would change its answer.

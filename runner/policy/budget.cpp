@@ -32,43 +32,57 @@ constexpr double one_sided_95 = 1.644854, one_sided_98_8 = 2.257129, one_sided_9
 constexpr std::uint32_t few_control = 8;
 // A step back that was too much is tried again after so many iterations that are compared; twice as many each time.
 constexpr std::uint64_t least_patience = 400, most_patience = 100'000;
-// No bubble that slices fit in is longer than the guard: nothing would ever be measured again.
+// No bubble that slices fit in is long enough: nothing would ever be measured again.
 constexpr std::uint32_t most_kept_back = 100;
 
 }  // namespace
 
-bool Budget::may_fill(const Bubble& bubble) const {
-  if (budget_ == unlimited) return true;
+// Nothing where no bubble of its kind may be filled now.
+const Budget::KnownRhythm* Budget::fillable_rhythm(const Bubble& bubble) const {
   // A bubble of no reported iteration is not measured either.
-  if (bubble.iteration == 0 || leaves_out(bubble)) return false;
+  if (bubble.iteration == 0 || leaves_out(bubble)) return nullptr;
   const KnownRhythm* const known = find(bubble.rhythm);
-  if (known == nullptr) return false;
+  if (known == nullptr) return nullptr;
   const std::uint32_t unmeasured = filled_since_report_ + (known->has_control ? 0 : known->unmeasured);
   const std::uint32_t most = known->follows_measured ? most_unmeasured + most_between_runs() : most_unmeasured;
   const bool is_unknown = unmeasured >= most || filled_since_report_ >= most_unmeasured;
-  if (is_unknown && bubble.iteration != last_filled_) return false;
-  if (known->level == barred || is_held(*known)) return false;
-  // A bubble without a forecast has no end to guard.
-  const Level& level = levels[known->level];
-  const double bubbles = known->present_guard && bubble.forecast ? 1.0 / (1U << level.halved) : level.share();
-  return static_cast<double>(bubble.id * golden) <
-         bubbles * static_cast<double>(std::numeric_limits<std::uint64_t>::max());
+  if (is_unknown && bubble.iteration != last_filled_) return nullptr;
+  return known->level == barred || is_held(*known) ? nullptr : known;
 }
 
+bool Budget::may_fill(const Bubble& bubble) const {
+  if (budget_ == unlimited) return true;
+  const KnownRhythm* const known = fillable_rhythm(bubble);
+  if (known == nullptr) return false;
+  // How long one without a forecast will be is not known.
+  const bool is_by_length = known->longest && bubble.forecast;
+  const double share = is_by_length ? known->longest->share_at(bubble.forecast->median) : levels[known->level].share();
+  return static_cast<double>(bubble.id * golden) <
+         share * static_cast<double>(std::numeric_limits<std::uint64_t>::max());
+}
+
+bool Budget::is_too_short(const Bubble& bubble) const {
+  if (budget_ == unlimited || !bubble.forecast) return false;
+  const KnownRhythm* const known = fillable_rhythm(bubble);
+  return known != nullptr && known->longest && bubble.forecast->median < known->longest->least;
+}
+
+// A part of the shortest bubble that may be filled.
 Duration Budget::guard(const Bubble& bubble) const {
+  constexpr int part = 3;
   const KnownRhythm* const known = find(bubble.rhythm);
-  return known == nullptr ? Duration{} : known->present_guard.value_or(Duration{});
+  return known == nullptr || !known->longest ? Duration{} : known->longest->least / part;
 }
 
 void Budget::bubble_closed(const Bubble& bubble) {
   // One whose group was posted early is never filled.
   if (!is_limit(budget_) || !bubble.forecast || bubble.pattern == Pattern::posted_early) return;
-  if (KnownRhythm* const known = find(bubble.rhythm)) known->guard.bubble_closed(bubble.forecast->median);
+  if (KnownRhythm* const known = find(bubble.rhythm)) known->bubbles.bubble_closed(bubble.forecast->median);
 }
 
-void Budget::set_guard(KnownRhythm& known) {
-  const double before_guard = levels[known.level].before_guard;
-  known.present_guard = before_guard == 1 || before_guard == 0 ? std::nullopt : known.guard.with_share(before_guard);
+void Budget::choose_longest(KnownRhythm& known) {
+  const bool all_or_none = known.level == barred || levels[known.level].share() == 1;
+  known.longest = all_or_none ? std::nullopt : known.bubbles.share(levels[known.level].share());
 }
 
 // The first price, before anything is known, keeps most pipelines within the budget: of 1F1B with a jitter of 5 % it
@@ -78,7 +92,7 @@ double Budget::price(std::uint64_t rhythm) const {
   if (allowed() <= 0) return std::numeric_limits<double>::infinity();
   const double first = std::max(least_price, cost_at_price / allowed());
   const KnownRhythm* const known = find(rhythm);
-  return caution_ * first * (known == nullptr ? 1 : levels[known->level].dearer);
+  return caution_ * first * (known == nullptr ? 1 : levels[std::min(known->level, lowest_level)].dearer);
 }
 
 // Measuring the slowdown takes hundreds of iterations. Overruns are known at once, but not how many of them the
@@ -131,10 +145,10 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   const Duration length = iteration.ended - iteration.started;
   if (budget_ == unlimited || length <= Duration{}) return Change::none;
   watch_overruns(length);
-  const bool by_guard = std::exchange(kept_back_by_guard_, false);
+  const bool kept_back = std::exchange(kept_back_, false);
   KnownRhythm& known = take_up(iteration);
-  known.guard.iteration_ended();
-  set_guard(known);
+  known.bubbles.iteration_ended();
+  choose_longest(known);
   // The first bubble of the next iteration may have been filled already when this one is said to be over.
   const bool filled = was_filled(iteration.number);
   const std::uint32_t not_over = filled_since_report_ != 0 && last_filled_ > iteration.number ? 1 : 0;
@@ -150,7 +164,7 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   // A run is known by the turn of its first iteration, and by when the rhythm was found: then turns may begin anew.
   const std::uint64_t run = (iteration.number - iteration.since_found) * golden + part.run;
   if (filled != left_out) known.ratios.add(run, left_out, length, iteration.groups);
-  if (!left_out && is_kept_empty(known, filled, by_guard)) {
+  if (!left_out && is_kept_empty(known, filled, kept_back)) {
     change_level(known, state_of(known).slowdown.value_or(Slowdown{}), known.level - 1);
     known.went_back = true;
     return Change::more;
@@ -163,11 +177,11 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   return is_last_of_run || known.compared % decide_every == 0 ? decide(known) : Change::none;
 }
 
-// So many iterations that might have been filled had no slice, because of the guard, and none since had one.
-bool Budget::is_kept_empty(KnownRhythm& known, bool filled, bool by_guard) {
+// So many iterations that might have been filled had no slice, because of guard and lengths, and none since had one.
+bool Budget::is_kept_empty(KnownRhythm& known, bool filled, bool kept_back) {
   if (filled)
     known.kept_back = 0;
-  else if (by_guard && known.present_guard && allowed() > 0)
+  else if (kept_back && known.longest && allowed() > 0)
     ++known.kept_back;
   return known.kept_back >= most_kept_back && may_go_back(known);
 }
@@ -214,7 +228,7 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   }
   if (whole) known.too_much = false;
   // Up again when there is room for that. A quarter of the price was seen to cost up to five times as much, and from
-  // the second level on it is for up to twice the bubble time. Fill does not make iterations shorter: where it seems
+  // the second level on it is for twice as many bubbles. Fill does not make iterations shorter: where it seems
   // to, something else is being measured.
   const double enough = allowed() / (known.level <= 1 ? 5 : 8);
   const bool cheap = (sure && sure->high <= enough) || (whole && slowdown->estimate <= enough);
@@ -225,8 +239,8 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   return Change::more;
 }
 
-// As many levels down as keep the budget when half the fill costs half as much, and a higher price alone at most halves
-// the cost: a guard may save more than that, which shows when it is stepped back to. Nothing at all below the lowest.
+// As many levels down as keep the budget when half as many bubbles cost half as much, and a higher price alone at most
+// halves the cost. Nothing at all below the lowest.
 // From a level that was only tried, back to the one before.
 Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
   std::uint32_t level = known.level + 1;
@@ -259,7 +273,7 @@ void Budget::change_level(KnownRhythm& known, const Slowdown& reason, std::uint3
   known.level = level;
   known.went_back = false;
   known.kept_back = 0;
-  set_guard(known);
+  choose_longest(known);
   known.held_for = 0;
   known.before = reason;
   known.too_much = false;

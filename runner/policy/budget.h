@@ -15,7 +15,7 @@
 
 #include "detector/bubble.h"
 #include "runner/policy/control_schedule.h"
-#include "runner/policy/guard.h"
+#include "runner/policy/longest_bubbles.h"
 #include "runner/policy/ratios.h"
 
 namespace weft {
@@ -38,6 +38,8 @@ class Budget {
 
   // Whether this open bubble may be filled; the same answer as long as it is open, unless an iteration ends in it.
   bool may_fill(const Bubble& bubble) const;
+  // It may not, only because longer ones may.
+  bool is_too_short(const Bubble& bubble) const;
   // Nothing begins so shortly before the expected end of this bubble.
   Duration guard(const Bubble& bubble) const;
   // Its iteration goes without fill, for comparison.
@@ -48,8 +50,8 @@ class Budget {
   void overran(Duration time) { overrun_ += time; }
   // A bubble is over, filled or not.
   void bubble_closed(const Bubble& bubble);
-  // A slice was ready, and nothing but the guard kept it back, or that watching costs so much.
-  void kept_back_by_guard() { kept_back_by_guard_ = true; }
+  // A slice was ready, and nothing kept it back but the guard, or that the bubble is too short.
+  void kept_back() { kept_back_ = true; }
   // Watching costs so much already: filling may cost what is left.
   void leave_for_watching(double cost) { for_watching_ = cost; }
   // A slice was launched in a bubble of this iteration.
@@ -67,7 +69,7 @@ class Budget {
   // How a rhythm stands.
   struct State {
     std::optional<Slowdown> slowdown;  // at its level, or, while too little is known of that, what led to it
-    double share = 1;                  // of its bubble time that may be filled
+    double share = 1;                  // of its bubbles that may be filled, the longest ones
   };
   State present() const { return state_of(rhythms_[present_]); }  // the rhythm of the latest iteration
   double present_share() const { return share_of(rhythms_[present_]); }
@@ -75,26 +77,17 @@ class Budget {
 
  private:
   // How much is filled: each level costs less than the one before. A price that is four times as high halves what
-  // overruns cost. A guard before the end of bubbles costs less than to fill fewer of them, but not everything that
-  // fill work costs is less with it; a longer one would leave some jobs no room for a kernel.
+  // overruns cost. The rest of the price is paid once for each bubble, mostly: half as many cost half as much, and the
+  // longest ones bring more than half of the bubble time.
   struct Level {
     double dearer;         // times the first price
-    double before_guard;   // of the bubble time, that is before the guard
     std::uint32_t halved;  // so many times the bubbles are halved that are filled
-    constexpr double share() const { return before_guard / (1U << halved); }
+    double share() const { return 1.0 / (1U << halved); }
   };
-  static constexpr std::array<Level, 10> levels{{{1, 1, 0},
-                                                 {4, 1, 0},
-                                                 {16, 0.75, 0},
-                                                 {64, 0.5, 0},
-                                                 {256, 0.25, 0},
-                                                 {256, 0.25, 1},
-                                                 {256, 0.25, 2},
-                                                 {256, 0.25, 3},
-                                                 {256, 0.25, 4},
-                                                 {256, 0, 0}}};
-  // At the last one nothing of this rhythm is filled any more.
-  static constexpr std::uint32_t barred = levels.size() - 1, lowest_level = barred - 1;
+  static constexpr std::array<Level, 8> levels{
+      {{1, 0}, {4, 0}, {16, 1}, {64, 2}, {256, 3}, {256, 4}, {256, 5}, {256, 6}}};
+  // Behind them nothing of this rhythm is filled any more.
+  static constexpr std::uint32_t barred = levels.size(), lowest_level = barred - 1;
 
   // The state of one rhythm. Only iterations of one rhythm are compared.
   struct KnownRhythm {
@@ -102,17 +95,18 @@ class Budget {
     std::uint64_t latest = 0;  // iteration, its number; 0: this entry is free
     std::uint64_t compared = 0;
     Ratios ratios;
-    Guard guard;
-    std::optional<Duration> present_guard;  // at this level
+    LongestBubbles bubbles;
+    std::optional<Longest> longest;  // that may be filled at this level; nothing: all, or none is known yet
     bool has_control = false;
     bool follows_measured = false;   // the rhythm before it had control iterations, and the same level
     std::uint32_t unmeasured = 0;    // iterations with fill before the first without
     std::optional<Slowdown> before;  // the change of the level
     std::uint32_t level = 0;
-    bool too_much = false;        // a whole window at the lowest level said so
-    bool went_back = false;       // to this level, from a lower one: it was cheap there, or nothing was launched at all
-    std::uint32_t kept_back = 0;  // iterations without a slice because of the guard, since the latest with one
-    std::uint32_t tried = 0;      // the level to which a step back was too much
+    bool too_much = false;   // a whole window at the lowest level said so
+    bool went_back = false;  // to this level, from a lower one: it was cheap there, or nothing was launched at all
+    std::uint32_t kept_back =
+        0;                    // iterations without a slice because of their guard or length, since the latest one with
+    std::uint32_t tried = 0;  // the level to which a step back was too much
     std::uint64_t patience = 0;   // from then to the next try, in iterations that are compared
     std::uint64_t try_again = 0;  // after so many of them
     double held_for = 0;  // at the lowest level it costs at least so much, which is within the budget; 0: not known
@@ -126,16 +120,20 @@ class Budget {
            (known.level - 1 > known.tried || known.compared >= known.try_again);
   }
   bool is_held(const KnownRhythm& known) const { return known.held_for > 0 && known.held_for > allowed(); }
-  double share_of(const KnownRhythm& known) const { return is_held(known) ? 0 : levels[known.level].share(); }
+  double share_of(const KnownRhythm& known) const {
+    return known.level == barred || is_held(known) ? 0 : levels[known.level].share();
+  }
+  // But for the share of its bubbles.
+  const KnownRhythm* fillable_rhythm(const Bubble& bubble) const;
   const KnownRhythm* find(std::uint64_t rhythm) const;
   KnownRhythm* find(std::uint64_t rhythm) { return const_cast<KnownRhythm*>(std::as_const(*this).find(rhythm)); }
   KnownRhythm& take_up(const Iteration& iteration);
   Change decide(KnownRhythm& known);
-  bool is_kept_empty(KnownRhythm& known, bool filled, bool by_guard);
+  bool is_kept_empty(KnownRhythm& known, bool filled, bool kept_back);
   std::optional<Slowdown> likely_too_much(const KnownRhythm& known) const;
   Change fill_less(KnownRhythm& known, const Slowdown& reason);
   static Change hold(KnownRhythm& known, const Slowdown& reason, double cost);
-  static void set_guard(KnownRhythm& known);
+  static void choose_longest(KnownRhythm& known);
   static void change_level(KnownRhythm& known, const Slowdown& reason, std::uint32_t level);
 
   void watch_overruns(Duration iteration);
@@ -147,8 +145,8 @@ class Budget {
   double caution_ = 1;       // times the price
   std::array<KnownRhythm, most_rhythms> rhythms_{};
   std::size_t present_ = 0;
-  bool kept_back_by_guard_ = false;  // in this iteration
-  std::uint64_t last_filled_ = 0;    // the latest iteration in which a slice was launched, and the one before
+  bool kept_back_ = false;         // in this iteration
+  std::uint64_t last_filled_ = 0;  // the latest iteration in which a slice was launched, and the one before
   std::uint64_t last_filled_before_ = 0;
   std::uint32_t filled_since_report_ = 0;  // iterations; of some the end is not seen, and they are not reported
 };

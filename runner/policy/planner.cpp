@@ -57,7 +57,7 @@ Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, cons
   if (now - bubble->opened > options.hangs_after) return decision.refusal = Unfilled::other, decision;
   const TimePoint known = std::clamp(seen, bubble->opened, std::max(now, bubble->opened));
   const Remaining remaining(bubble->forecast, known - bubble->opened);
-  const TimePoint begin = in_flight.slices == 0 ? now : std::max(in_flight.expected_end + options.lateness, now);
+  const TimePoint begin = in_flight.slices == 0 ? now : std::max(in_flight.expected_end + options.surely_late, now);
   const Duration until = std::max(begin - known, Duration{});
   const bool guarded = is_guarded(*bubble, begin, guard);
   const Best best = guarded ? Best{} : best_of(options, remaining, until, candidates);

@@ -28,6 +28,7 @@ struct PlannerOptions {
   Duration launching{6'000};        // from a decision until its slice could begin on an idle stream
   Duration behind_another{2'000};   // from the end of a slice to the begin of the next one, where that waits behind it
   Duration lateness{};              // slices end so much later than they take on the idle GPU
+  Duration surely_late{};           // so much of that was seen for sure: to begin behind them too late costs a pause
   std::uint32_t most_in_flight = 2;
   Duration hangs_after{60'000'000'000};  // a bubble that is open for so long is none: the training hangs
 };

@@ -94,7 +94,7 @@ Session::Session(const SessionOptions& options, RecordSink& records)
       watching_(options.slowdown_budget, options.poll),
       has_job_(options.fills),
       filling_(options.fills),
-      pause_(options.planner.between_slices),
+      pause_{options.planner.between_slices, options.planner.between_slices},
       launching_(options.planner.launching),
       spinning_(options.spin) {}
 
@@ -316,7 +316,7 @@ Decision Session::decide(TimePoint now, const FillView& view) {
   candidates_ = view.candidates;
   const std::optional<Bubble> bubble = detector_.open_bubble();
   Decision decision = consider(now, looked_, bubble, view.in_flight, view.candidates);
-  if (decision.refusal == Unfilled::held_back && only_the_guard_refuses(*bubble, view)) budget_.kept_back_by_guard();
+  if (decision.refusal == Unfilled::held_back && only_its_length_refuses(*bubble, view)) budget_.kept_back();
   const bool planned = decision.refusal == Unfilled::no_room || decision.refusal == Unfilled::no_forecast;
   if ((decision.launch || planned) && !may_launch_in_one_queue(view))
     decision = refused(decision.bubble, Unfilled::one_queue);
@@ -361,8 +361,9 @@ void Session::learn_pause(TimePoint now) {
   constexpr int steps = 64, up = 7;
   constexpr Duration least = microseconds(1), most = milliseconds(1);
   if (!again_ || now < *again_) return;
-  const Duration step = pause_ / steps;
-  pause_ = std::clamp(now - *again_ > pause_ ? pause_ + up * step : pause_ - step, least, most);
+  Duration& pause = spinning_.at(looked_before_) ? pause_.spinning : pause_.asleep;
+  const Duration step = pause / steps;
+  pause = std::clamp(now - *again_ > pause ? pause + up * step : pause - step, least, most);
 }
 
 // `took`: the call that launches a slice. On an idle GPU it begins a moment after that.
@@ -381,20 +382,24 @@ void Session::learn_lateness(const SliceRecord& slice) {
   const TimePoint earliest = earliest_end(slice);
   // Where it may have ended when it should it has.
   const TimePoint from = std::clamp(should, earliest, slice.finished);
-  const Duration late = std::clamp(from + (slice.finished - from) / 2 - should, Duration{}, longest_lateness);
   const double counts = weight * std::min(1.0, seconds(precise) / std::max(seconds(slice.finished - earliest), 1e-9));
-  lateness_ += std::chrono::duration_cast<Duration>((late - lateness_) * counts);
+  const auto learn = [&](Duration& known, TimePoint ended) {
+    const Duration late = std::clamp(ended - should, Duration{}, longest_lateness);
+    known += std::chrono::duration_cast<Duration>((late - known) * counts);
+  };
+  learn(lateness_, from + (slice.finished - from) / 2);
+  learn(surely_late_, from);
   last_end_ = from;
 }
 
-// Of a bubble that is held back: nothing else would keep it empty as well.
-bool Session::only_the_guard_refuses(const Bubble& bubble, const FillView& view) const {
-  return may_be_filled(bubble) && may_launch_in_one_queue(view);
+// Of a bubble that is held back: that it is too short, or too near its end. Nothing else would keep it empty as well.
+bool Session::only_its_length_refuses(const Bubble& bubble, const FillView& view) const {
+  return (budget_.may_fill(bubble) || budget_.is_too_short(bubble)) && may_launch() && may_launch_in_one_queue(view);
 }
 
-// By anything but the planner, which knows how long it lasts.
-bool Session::may_be_filled(const Bubble& bubble) const {
-  return !budget_.is_used_up() && budget_.may_fill(bubble) && !late_.paused() && !detector_.capture_is_open();
+// By anything but what knows of the bubble: planner and budget.
+bool Session::may_launch() const {
+  return !budget_.is_used_up() && !late_.paused() && !detector_.capture_is_open();
 }
 
 // Behind anything but what runs, a slice waits in the only queue, and with it all that the main job launches next.
@@ -409,9 +414,10 @@ bool Session::may_launch_in_one_queue(const FillView& view) const {
 Decision Session::consider(TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble,
                            const InFlight& in_flight, const Candidates& candidates) const {
   PlannerOptions options = options_.planner;
-  options.between_slices = pause_;
+  options.between_slices = spinning_.at(now) ? pause_.spinning : pause_.asleep;
   options.launching = launching_;
   options.lateness = lateness_;
+  options.surely_late = surely_late_;
   if (late_.careful() || !may_wait_) options.most_in_flight = 1;
   if (bubble) options.price = budget_.price(bubble->rhythm);
   if (bubble && budget_.is_used_up()) return refused(bubble->id, Unfilled::held_back);
@@ -432,7 +438,7 @@ BubbleRoom Session::room_for(TimePoint now, const Candidates& candidates) const 
   const std::optional<Bubble> bubble = detector_.open_bubble();
   if (!filling_ || !bubble) return {};
   // Of a bubble that is not to be filled, whatever its length, nothing is known.
-  if (!may_be_filled(*bubble)) return {};
+  if (!may_launch() || !budget_.may_fill(*bubble)) return {};
   const Decision decision = consider(now, looked_, bubble, {}, candidates);
   return {bubble->iteration, decision.launch || decision.refusal == Unfilled::no_room, decision.launch};
 }

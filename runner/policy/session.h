@@ -69,7 +69,7 @@ struct Pending {
 struct Snapshot {
   enum class Filling : std::uint8_t { observes, fills, paused, ended };
   Filling filling = Filling::observes;
-  double share = 1;  // of the bubble time that the slowdown budget lets be filled
+  double share = 1;  // of the bubbles that the slowdown budget lets be filled, the longest ones
   std::uint64_t iterations = 0, bubbles = 0, slices = 0, fill_units = 0;
   Duration idle{}, filled{};
   std::optional<Bubble> open;
@@ -166,8 +166,8 @@ class Session {
   void watch(const Iteration& iteration);
   void count_unfilled(const Bubble& bubble);
   void note_lack_of_work();
-  bool may_be_filled(const Bubble& bubble) const;
-  bool only_the_guard_refuses(const Bubble& bubble, const FillView& view) const;
+  bool may_launch() const;
+  bool only_its_length_refuses(const Bubble& bubble, const FillView& view) const;
   bool may_launch_in_one_queue(const FillView& view) const;
   Decision consider(TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble, const InFlight& in_flight,
                     const Candidates& candidates) const;
@@ -191,13 +191,16 @@ class Session {
   GroupRecords groups_;
   bool has_job_;  // there is a fill job, whether it runs or not
   bool filling_;
-  std::string trouble_;                 // the first one; "": none
-  Candidates candidates_{};             // that were last asked about
-  Duration wanted_{};                   // length of the slice that was decided on last; perhaps it is launched
-  bool may_wait_ = true;                // a slice behind another one
-  Duration pause_;                      // see PlannerOptions::between_slices, as it is here
-  Duration launching_;                  // likewise
-  Duration lateness_{};                 // by which slices end later than they should, likewise
+  std::string trouble_;      // the first one; "": none
+  Candidates candidates_{};  // that were last asked about
+  Duration wanted_{};        // length of the slice that was decided on last; perhaps it is launched
+  bool may_wait_ = true;     // a slice behind another one
+  // See PlannerOptions, as it is here.
+  struct {
+    Duration asleep, spinning;  // between two looks
+  } pause_;
+  Duration launching_;
+  Duration lateness_{}, surely_late_{};
   TimePoint last_end_{};                // of a slice
   std::uint64_t last_filled_ = 0;       // the latest bubble in which a slice was launched
   std::uint64_t last_refused_ = 0;      // the latest bubble that was refused one

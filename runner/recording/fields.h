@@ -19,7 +19,7 @@
 
 namespace weft {
 
-static_assert(sizeof(SessionOptions) == 152 && sizeof(FillView) == 320 && sizeof(Pending) == 12);
+static_assert(sizeof(SessionOptions) == 160 && sizeof(FillView) == 320 && sizeof(Pending) == 12);
 static_assert(sizeof(Decision) == 40 && sizeof(SliceRecord) == 64 && sizeof(JobTerms) == 32);
 
 template <auto last>
@@ -80,6 +80,7 @@ void visit(Fields& fields, MaybeConst<SessionOptions> auto& options) {
   fields.length(options.planner.launching);
   fields.length(options.planner.behind_another);
   fields.length(options.planner.lateness);
+  fields.length(options.planner.surely_late);
   fields.number(options.planner.most_in_flight);
   fields.length(options.planner.hangs_after);
   fields.real(options.spin);

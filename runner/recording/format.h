@@ -14,7 +14,7 @@
 namespace weft {
 
 // Rises when an entry, or a field of one, is laid out in another way.
-inline constexpr std::uint32_t recording_version = 6;
+inline constexpr std::uint32_t recording_version = 7;
 
 struct RecordingPrefix {
   std::array<char, 8> magic{'w', 'e', 'f', 't', '-', 'r', 'e', 'c'};

@@ -20,7 +20,8 @@ namespace weft {
     [[maybe_unused]] const auto& [__VA_ARGS__] = all; \
   }
 MEMBERS(SessionOptions, device, poll, spin, planner, slowdown_budget, fills, records_groups, dark, detector)
-MEMBERS(PlannerOptions, price, between_slices, launching, behind_another, lateness, most_in_flight, hangs_after)
+MEMBERS(PlannerOptions, price, between_slices, launching, behind_another, lateness, surely_late, most_in_flight,
+        hangs_after)
 MEMBERS(DetectorOptions, longest_period, most_groups, history, warm_up_iterations, one_queue, goes_dark,
         checks_kept)  // the session sets `goes_dark` from its own `dark`, and the replay `checks_kept`
 MEMBERS(FillView, ready, candidates, in_flight, fillable, nothing_enqueued, awaits_work, may_wait)

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cmath>
+#include <optional>
 #include <random>
 
 namespace weft {
@@ -71,6 +74,49 @@ TEST(Slots, QuantilesAreCalibrated) {
   }
   EXPECT_NEAR(static_cast<double>(below) / many, 0.1, 0.01);
   EXPECT_NEAR(static_cast<double>(above) / many, 0.1, 0.01);
+}
+
+// How often a length lies outside of a forecast of many, to either side.
+struct Outside {
+  double below = 0, above = 0;
+};
+template <class Next>
+Outside outside_of_forecasts(const Next& next) {
+  Slots slots(16, 0);
+  const std::uint32_t table = slots.table_for(7, 1);
+  int below = 0, above = 0, many = 0;
+  for (int i = 0; i < 60000; ++i) {
+    const Duration real = next();
+    if (const std::optional<Forecast> forecast = slots.forecast(table, 0)) {
+      if (i >= 2000 && forecast->samples >= Calibration::fewest_samples) {
+        below += real < forecast->low;
+        above += real > forecast->high;
+        ++many;
+      }
+      slots.compare(table, *forecast, real);
+    }
+    slots.add(table, 0, real);
+  }
+  return {static_cast<double>(below) / many, static_cast<double>(above) / many};
+}
+
+TEST(Slots, ForecastsOfLengthsThatGoWithTheLatestOneAreRight) {
+  std::minstd_rand random(5);
+  std::normal_distribution<double> step(0, 0.05);
+  double log_length = 0;
+  const Outside outside = outside_of_forecasts([&] {
+    log_length = 0.9 * log_length + step(random);
+    return Duration{static_cast<std::int64_t>(1e6 * std::exp(log_length))};
+  });
+  EXPECT_NEAR(outside.below, 0.1, 0.005);
+  EXPECT_NEAR(outside.above, 0.1, 0.005);
+}
+
+TEST(Slots, AForecastOfOneLengthHasNoWidth) {
+  const Duration always = std::chrono::milliseconds(3);
+  const Outside outside = outside_of_forecasts([&] { return always; });
+  EXPECT_EQ(outside.below, 0);
+  EXPECT_EQ(outside.above, 0);
 }
 
 // A short first piece would make the long second one look as if it might end at any time.

@@ -96,7 +96,7 @@ struct LiveNumbers {
   double slowdown = 0, slowdown_low = 0, slowdown_high = 0, slowdown_budget = 0;
   std::uint32_t slowdown_known = 0, slowdown_control = 0, slowdown_filled = 0, watching_known = 0;
   double watching = 0, watching_low = 0, watching_high = 0;
-  double fill_share = 1;  // of the bubble time that the budget lets be filled
+  double fill_share = 1;  // of the bubbles that the budget lets be filled
 
   LiveFilling filling = LiveFilling::observes;
   std::uint32_t memory_known = 0;

@@ -153,8 +153,7 @@ TEST(EndLines, TellWhatFillingCost) {
   summary.slowdown->share = 0.125;
   EXPECT_TRUE(end_lines(filling_header(), summary, "d")
                   .at(3)
-                  .ends_with("budget 1 %); at last 12.5 % of the bubble time "
-                             "might be filled"));
+                  .ends_with("budget 1 %); at last 12.5 % of the bubbles might be filled, the longest ones"));
   summary.slowdown = {-0.0112, -0.0121, -0.0045, 6, 30, 0.01, 1, 40};
   EXPECT_TRUE(end_lines(filling_header(), summary, "d")
                   .at(3)

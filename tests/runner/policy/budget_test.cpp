@@ -391,7 +391,7 @@ TEST(Budget, ForWatchingARhythmIsHeldBackAndNotBarred) {
   job.budget.leave_for_watching(0);
   job.run(6000, [](double) { return 100.0; });
   EXPECT_DOUBLE_EQ(job.budget.present().share, 1) << "and it recovers";
-  EXPECT_EQ(job.changes[Budget::Change::more], 9) << "from nothing to the lowest share is said as well";
+  EXPECT_EQ(job.changes[Budget::Change::more], 8) << "from nothing to the lowest share is said as well";
   EXPECT_EQ(job.changes[Budget::Change::stop], 0);
 }
 

@@ -160,6 +160,17 @@ TEST(Planner, OneIsLaunchedBehindAnotherJustBeforeThatEnds) {
   EXPECT_FALSE(in_time.again.has_value()) << "asked again at once";
 }
 
+// Half of the time by which an end is seen late is lateness, for what an overrun costs; but nobody has seen it.
+TEST(Planner, ASliceIsLaunchedLaterBehindALateOneOnlyByWhatWasSeenForSure) {
+  PlannerOptions options;
+  options.lateness = microseconds(12);
+  options.surely_late = microseconds(5);
+  const Bubble bubble = bubble_of(microseconds(5000), microseconds(10000), microseconds(15000));
+  const TimePoint now = bubble_opened + microseconds(10000), ends = now + microseconds(100);
+  const Decision decision = plan(options, now, now, bubble, one_until(ends), three);
+  EXPECT_EQ(decision.again, ends + microseconds(5) - options.between_slices - options.launching);
+}
+
 TEST(Planner, WhereNoneMayWaitThePauseBehindEachSliceMakesItLonger) {
   PlannerOptions options;
   options.between_slices = microseconds(50);

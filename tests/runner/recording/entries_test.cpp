@@ -136,7 +136,8 @@ TEST(RecordingEntries, HoldOptions) {
   SessionOptions options;
   options.device = 3;
   options.poll = nanoseconds(12);
-  options.planner = {0.5, nanoseconds(1), nanoseconds(6), nanoseconds(5), nanoseconds(2), 3, nanoseconds(4)};
+  options.planner = {0.5, nanoseconds(1), nanoseconds(6), nanoseconds(5), nanoseconds(2), nanoseconds(7),
+                     3,   nanoseconds(4)};
   options.spin = 0.25;
   options.slowdown_budget = std::numeric_limits<double>::infinity();
   options.fills = options.records_groups = true;
@@ -149,6 +150,7 @@ TEST(RecordingEntries, HoldOptions) {
   EXPECT_EQ(read.planner.between_slices, nanoseconds(1));
   EXPECT_EQ(read.planner.behind_another, nanoseconds(5));
   EXPECT_EQ(read.planner.lateness, nanoseconds(2));
+  EXPECT_EQ(read.planner.surely_late, nanoseconds(7));
   EXPECT_EQ(read.spin, 0.25);
   EXPECT_EQ(read.planner.most_in_flight, 3U);
   EXPECT_EQ(read.planner.hangs_after, nanoseconds(4));

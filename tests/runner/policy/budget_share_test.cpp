@@ -1,4 +1,4 @@
-// The budget with bubbles whose ends are forecast: first a guard before their ends, then it fills fewer of them.
+// The budget with bubbles whose lengths are forecast: where not all may be filled the longest ones are, until a guard.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ struct ForecastJob {
     const Duration guard = budget.guard(bubble);
     budget.bubble_closed(bubble);
     if (length > nothing_fits_beyond) return 0;
-    if (may && guard >= length) budget.kept_back_by_guard();
+    if (budget.is_too_short(bubble) || (may && guard >= length)) budget.kept_back();
     if (!may || guard >= length) return 0;
     budget.launched(number);
     filled += std::chrono::duration<double, std::milli>(length - guard).count();
@@ -56,18 +56,29 @@ struct ForecastJob {
   }
 };
 
-TEST(BudgetGuard, WhatAGuardHealsCostsHalfTheBubbleTimeAtMost) {
+TEST(BudgetShare, TheLongestBubblesBringMoreThanTheyCost) {
   ForecastJob job;
   job.costs = 0.4;  // 2.4 % in all
-  job.heals = milliseconds(4);
+  job.heals = milliseconds(100);
   job.run(300);
   const double waited = job.waited, filled = job.filled;
   job.run(3000);
-  EXPECT_LT((job.waited - waited) / (3000 * 200), 0.005) << "to their ends bubbles are filled only to try it again";
-  EXPECT_GT((job.filled - filled) / (3000 * 120), 0.4);
+  EXPECT_LT((job.waited - waited) / (3000 * 200), 0.008);
+  EXPECT_GT((job.filled - filled) / (3000 * 120), 0.7);
 }
 
-TEST(BudgetGuard, WhatItDoesNotHealTakesAwayBubbles) {
+TEST(BudgetShare, WhatAGuardHealsIsNotPaid) {
+  ForecastJob job;
+  job.costs = 1;  // 6 % in all
+  job.heals = milliseconds(10);
+  job.run(300);
+  const double waited = job.waited, filled = job.filled;
+  job.run(3000);
+  EXPECT_LT((job.waited - waited) / (3000 * 200), 0.003) << "only to try it again";
+  EXPECT_GT((job.filled - filled) / (3000 * 120), 0.3);
+}
+
+TEST(BudgetShare, WhatItDoesNotHealTakesAwayBubbles) {
   ForecastJob job;
   job.costs = 2;  // of each bubble, 12 % in all
   job.heals = milliseconds(100);
@@ -77,15 +88,15 @@ TEST(BudgetGuard, WhatItDoesNotHealTakesAwayBubbles) {
   EXPECT_LT((job.waited - waited) / (1000 * 200), 0.011);
 }
 
-TEST(BudgetGuard, AStepBackThatWasTooMuchIsTriedMoreAndMoreSeldom) {
+TEST(BudgetShare, AStepBackThatWasTooMuchIsTriedMoreAndMoreSeldom) {
   ForecastJob job;
-  job.costs = 0.4;
-  job.heals = milliseconds(4);
+  job.costs = 1;
+  job.heals = milliseconds(10);  // with an eighth of the bubbles, not with a quarter
   std::vector<std::uint64_t> tries;
   for (double share = 1; job.number < 8000;) {
     job.run(1);
     const double now = job.budget.present().share;
-    if (now == 1 && share < 1) tries.push_back(job.number);
+    if (now == 0.25 && share == 0.125) tries.push_back(job.number);
     share = now;
   }
   ASSERT_GE(tries.size(), 3U);
@@ -94,21 +105,23 @@ TEST(BudgetGuard, AStepBackThatWasTooMuchIsTriedMoreAndMoreSeldom) {
     EXPECT_GT(tries[i] - tries[i - 1], 1.5 * static_cast<double>(tries[i - 1] - tries[i - 2]));
 }
 
-// Long bubbles that nothing can be launched in: then no other one is longer than the guard.
-TEST(BudgetGuard, ThatKeepsEverythingBackIsMadeShorter) {
+// Nothing can be launched in the long bubbles, and the others are too short.
+TEST(BudgetShare, IsLargerWhereItKeepsAllBubblesEmpty) {
   ForecastJob job;
-  job.costs = 0.4;
-  job.heals = milliseconds(4);
-  job.run(300);
-  ASSERT_LT(job.budget.present().share, 1);
+  job.costs = 1;
+  job.heals = milliseconds(100);
+  while (job.budget.present().share > 1.0 / 8) {
+    job.run(1);
+    ASSERT_LT(job.number, 20'000U);
+  }
   job.nothing_fits_beyond = milliseconds(10);
   const double filled = job.filled;
   job.run(2000);
   EXPECT_GT(job.filled, filled);
 }
 
-// Of which there are so few that most iterations have none.
-TEST(BudgetGuard, ThatKeepsTheFewBubblesBackThatAreLeftIsMadeShorter) {
+// So few may be filled that most iterations have none.
+TEST(BudgetShare, IsLargerWhereItKeepsTheFewBubblesEmptyThatAreLeft) {
   ForecastJob job;
   job.costs = 2;
   job.heals = milliseconds(100);
@@ -122,25 +135,25 @@ TEST(BudgetGuard, ThatKeepsTheFewBubblesBackThatAreLeftIsMadeShorter) {
   EXPECT_GT(job.filled, filled);
 }
 
-// Then nothing is launched either, but not because of the guard.
-TEST(BudgetGuard, IsNoShorterAfterWatchingHasUsedTheBudgetUp) {
+// Then nothing is launched either, but not because bubbles are too short.
+TEST(BudgetShare, IsNoLargerAfterWatchingHasUsedTheBudgetUp) {
   ForecastJob job;
-  job.costs = 0.4;
-  job.heals = milliseconds(4);
+  job.costs = 1;
+  job.heals = milliseconds(10);
   job.run(300);
   const double share = job.budget.present().share;
   ASSERT_LT(share, 1);
   job.budget.leave_for_watching(0.02);
   for (int i = 0; i < 1000; ++i) {
     ++job.number;
-    job.budget.kept_back_by_guard();
+    job.budget.kept_back();
     job.over(0);
   }
   job.budget.leave_for_watching(0);
   EXPECT_EQ(job.budget.present().share, share);
 }
 
-TEST(BudgetGuard, NoneWhereAllMayBeFilled) {
+TEST(BudgetShare, NoGuardWhereAllMayBeFilled) {
   ForecastJob job;
   job.run(300);
   Bubble bubble = bubble_of(1, 300, 20);
