@@ -25,15 +25,17 @@ class Calibration {
     if (forecast.high > forecast.median) learn(high_, length > forecast.high);
   }
   Forecast apply(Forecast forecast) const {
+    if (forecast.samples < fewest_samples) return forecast;
     forecast.low = std::max(forecast.median - scaled(forecast.median - forecast.low, low_), Duration{});
     forecast.high = forecast.median + scaled(forecast.high - forecast.median, high_);
     return forecast;
   }
 
  private:
-  // Steps are in balance where one in ten is outside. Small ones: the width of some hundred bubbles counts.
+  // Steps are in balance where one in ten is outside. Small ones: the width of some hundred bubbles counts. All slots
+  // have one, so it may not become much less for one of them because others hold more.
   static void learn(double& width, bool outside) {
-    constexpr double wanted = 0.1, step = 0.01, least = 0.5, most = 2;
+    constexpr double wanted = 0.1, step = 0.01, least = 0.75, most = 2;
     width = std::clamp(width * (1 + step * ((outside ? 1 : 0) - wanted)), least, most);
   }
   static Duration scaled(Duration length, double by) { return std::chrono::duration_cast<Duration>(length * by); }

@@ -2,15 +2,18 @@
 #include "runner/model/estimate.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace weft::model {
 
-// As Session learns them: the thread wakes up late and looks, and a slice is seen to end then.
+// As Session learns them: the thread wakes up late and looks, and half of the time by which the end of a slice is seen
+// late is lateness.
 EstimatedRank::EstimatedRank(const std::deque<Job>& jobs, const EstimateOptions& options)
     : options_(options), budget_(options.slowdown_budget), stream_(jobs, JobPolicy::throughput) {
   const DispatcherTimes& times = options.dispatcher;
   planner_.between_slices = times.wake_up + times.look;
   planner_.launching = Executor::launch_latency + Executor::behind_another;
+  planner_.lateness = planner_.between_slices / 2;
 }
 
 // Before the first iteration nothing is filled. That part of the run is not what a day of it looks like.
@@ -20,12 +23,17 @@ void EstimatedRank::add(const Bubble& bubble) {
   ++result_.bubbles;
   result_.idle += length;
   if (budget_.leaves_out(bubble)) result_.left_out += length;
-  if (budget_.is_too_short(bubble)) budget_.kept_back();
-  if (budget_.may_fill(bubble))
-    fill(bubble);
-  else
-    count(Unfilled::held_back);
-  budget_.bubble_closed(bubble);
+  if (budget_.may_fill(bubble)) return fill(bubble);
+  if (budget_.yields_to_others(bubble) && has_room(bubble)) budget_.kept_back();
+  count(Unfilled::held_back);
+  budget_.bubble_closed(bubble, std::nullopt);
+}
+
+// For a slice, when it opens.
+bool EstimatedRank::has_room(const Bubble& bubble) {
+  if (stream_.make_offers() == 0) return false;
+  planner_.price = budget_.price(bubble.rhythm);
+  return plan(planner_, bubble.opened, bubble.opened, bubble, {}, stream_.offer(0).candidates).launch;
 }
 
 void EstimatedRank::fill(const Bubble& bubble) {
@@ -51,10 +59,10 @@ void EstimatedRank::fill(const Bubble& bubble) {
   }
   for (const SliceRecord& slice : finished_) result_.units += slice.unit_done ? 1 : 0;
   finished_.clear();
-  if (result_.slices != slices_before) {
-    ++result_.filled_bubbles;
-    return;
-  }
+  const bool is_filled = result_.slices != slices_before;
+  const bool knows_room = is_filled || last.refusal == Unfilled::no_room;
+  budget_.bubble_closed(bubble, knows_room ? std::optional(is_filled) : std::nullopt);
+  if (is_filled) return void(++result_.filled_bubbles);
   count(last.refusal.value_or(Unfilled::other));
   if (last.refusal == Unfilled::held_back) budget_.kept_back();
 }

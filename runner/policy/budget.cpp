@@ -32,8 +32,9 @@ constexpr double one_sided_95 = 1.644854, one_sided_98_8 = 2.257129, one_sided_9
 constexpr std::uint32_t few_control = 8;
 // A step back that was too much is tried again after so many iterations that are compared; twice as many each time.
 constexpr std::uint64_t least_patience = 400, most_patience = 100'000;
-// No bubble that slices fit in is long enough: nothing would ever be measured again.
-constexpr std::uint32_t most_kept_back = 100;
+// No bubble that slices have room in may be filled: nothing would ever be measured again. Where there is one in each
+// iteration up to 144 follow each other of which none is chosen.
+constexpr std::uint32_t most_kept_back = 200;
 
 }  // namespace
 
@@ -53,31 +54,37 @@ const Budget::KnownRhythm* Budget::fillable_rhythm(const Bubble& bubble) const {
 bool Budget::may_fill(const Bubble& bubble) const {
   if (budget_ == unlimited) return true;
   const KnownRhythm* const known = fillable_rhythm(bubble);
-  if (known == nullptr) return false;
+  return known != nullptr && is_chosen(*known, bubble);
+}
+
+bool Budget::yields_to_others(const Bubble& bubble) const {
+  if (budget_ == unlimited) return false;
+  const KnownRhythm* const known = fillable_rhythm(bubble);
+  return known != nullptr && !is_chosen(*known, bubble);
+}
+
+bool Budget::is_chosen(const KnownRhythm& known, const Bubble& bubble) {
   // How long one without a forecast will be is not known.
-  const bool is_by_length = known->longest && bubble.forecast;
-  const double share = is_by_length ? known->longest->share_at(bubble.forecast->median) : levels[known->level].share();
+  const bool is_by_length = known.longest && bubble.forecast;
+  const double share = is_by_length ? known.longest->share_at(bubble.forecast->median) : levels[known.level].share();
   return static_cast<double>(bubble.id * golden) <
          share * static_cast<double>(std::numeric_limits<std::uint64_t>::max());
 }
 
-bool Budget::is_too_short(const Bubble& bubble) const {
-  if (budget_ == unlimited || !bubble.forecast) return false;
-  const KnownRhythm* const known = fillable_rhythm(bubble);
-  return known != nullptr && known->longest && bubble.forecast->median < known->longest->least;
-}
-
-// A part of the shortest bubble that may be filled.
 Duration Budget::guard(const Bubble& bubble) const {
-  constexpr int part = 3;
   const KnownRhythm* const known = find(bubble.rhythm);
-  return known == nullptr || !known->longest ? Duration{} : known->longest->least / part;
+  if (known == nullptr || !known->longest) return {};
+  return std::chrono::duration_cast<Duration>(known->longest->least * levels[known->level].guard);
 }
 
-void Budget::bubble_closed(const Bubble& bubble) {
+void Budget::bubble_closed(const Bubble& bubble, std::optional<bool> had_room) {
   // One whose group was posted early is never filled.
   if (!is_limit(budget_) || !bubble.forecast || bubble.pattern == Pattern::posted_early) return;
-  if (KnownRhythm* const known = find(bubble.rhythm)) known->bubbles.bubble_closed(bubble.forecast->median);
+  KnownRhythm* const known = find(bubble.rhythm);
+  if (known == nullptr) return;
+  // At a price that is far higher only the longest have room.
+  if (known->level > 1) had_room.reset();
+  known->bubbles.bubble_closed(bubble.forecast->median, had_room);
 }
 
 void Budget::choose_longest(KnownRhythm& known) {
@@ -130,7 +137,10 @@ Budget::KnownRhythm& Budget::take_up(const Iteration& iteration) {
                          [](const KnownRhythm& a, const KnownRhythm& b) { return a.latest < b.latest; });
     const std::uint32_t level = std::min(rhythms_[present_].level, lowest_level);
     const bool follows_measured = rhythms_[present_].has_control;
+    LongestBubbles bubbles = rhythms_[present_].bubbles;
+    bubbles.begin_rhythm();
     *oldest = {};
+    oldest->bubbles = bubbles;
     oldest->rhythm = iteration.rhythm;
     oldest->level = level;
     oldest->follows_measured = follows_measured;

@@ -38,8 +38,8 @@ class Budget {
 
   // Whether this open bubble may be filled; the same answer as long as it is open, unless an iteration ends in it.
   bool may_fill(const Bubble& bubble) const;
-  // It may not, only because longer ones may.
-  bool is_too_short(const Bubble& bubble) const;
+  // It may not, only because others may, most of them longer ones.
+  bool yields_to_others(const Bubble& bubble) const;
   // Nothing begins so shortly before the expected end of this bubble.
   Duration guard(const Bubble& bubble) const;
   // Its iteration goes without fill, for comparison.
@@ -48,9 +48,9 @@ class Budget {
   double price(std::uint64_t rhythm) const;
   // Fill work outlasted a bubble by so much: seen at once, whether the training had to wait for it or not.
   void overran(Duration time) { overrun_ += time; }
-  // A bubble is over, filled or not.
-  void bubble_closed(const Bubble& bubble);
-  // A slice was ready, and nothing kept it back but the guard, or that the bubble is too short.
+  // A bubble is over, filled or not. `had_room`: for a slice; nothing: nobody can tell.
+  void bubble_closed(const Bubble& bubble, std::optional<bool> had_room);
+  // A slice was ready and had room, and nothing kept it back but the guard, or that other bubbles are filled.
   void kept_back() { kept_back_ = true; }
   // Watching costs so much already: filling may cost what is left.
   void leave_for_watching(double cost) { for_watching_ = cost; }
@@ -77,15 +77,24 @@ class Budget {
 
  private:
   // How much is filled: each level costs less than the one before. A price that is four times as high halves what
-  // overruns cost. The rest of the price is paid once for each bubble, mostly: half as many cost half as much, and the
-  // longest ones bring more than half of the bubble time.
+  // overruns cost. The rest of the price is paid once for each bubble, mostly: half as many cost half as much, and
+  // where lengths differ the longest ones bring more than half of the bubble time. With one or two bubbles in an
+  // iteration fewer of them cost the iterations that are filled as much: there only a longer guard helps.
   struct Level {
     double dearer;         // times the first price
     std::uint32_t halved;  // so many times the bubbles are halved that are filled
+    double guard;          // of the shortest of them
     double share() const { return 1.0 / (1U << halved); }
   };
-  static constexpr std::array<Level, 8> levels{
-      {{1, 0}, {4, 0}, {16, 1}, {64, 2}, {256, 3}, {256, 4}, {256, 5}, {256, 6}}};
+  static constexpr double third = 1.0 / 3;
+  static constexpr std::array<Level, 8> levels{{{1, 0, 0},
+                                                {4, 0, 0},
+                                                {16, 1, third},
+                                                {64, 2, third},
+                                                {256, 3, third},
+                                                {256, 4, 0.5},
+                                                {256, 5, 0.5},
+                                                {256, 6, 2 * third}}};
   // Behind them nothing of this rhythm is filled any more.
   static constexpr std::uint32_t barred = levels.size(), lowest_level = barred - 1;
 
@@ -102,11 +111,10 @@ class Budget {
     std::uint32_t unmeasured = 0;    // iterations with fill before the first without
     std::optional<Slowdown> before;  // the change of the level
     std::uint32_t level = 0;
-    bool too_much = false;   // a whole window at the lowest level said so
-    bool went_back = false;  // to this level, from a lower one: it was cheap there, or nothing was launched at all
-    std::uint32_t kept_back =
-        0;                    // iterations without a slice because of their guard or length, since the latest one with
-    std::uint32_t tried = 0;  // the level to which a step back was too much
+    bool too_much = false;        // a whole window at the lowest level said so
+    bool went_back = false;       // to this level, from a lower one: it was cheap there, or nothing was launched at all
+    std::uint32_t kept_back = 0;  // iterations without a slice because of guard and share, since the latest with one
+    std::uint32_t tried = 0;      // the level to which a step back was too much
     std::uint64_t patience = 0;   // from then to the next try, in iterations that are compared
     std::uint64_t try_again = 0;  // after so many of them
     double held_for = 0;  // at the lowest level it costs at least so much, which is within the budget; 0: not known
@@ -125,6 +133,7 @@ class Budget {
   }
   // But for the share of its bubbles.
   const KnownRhythm* fillable_rhythm(const Bubble& bubble) const;
+  static bool is_chosen(const KnownRhythm& known, const Bubble& bubble);
   const KnownRhythm* find(std::uint64_t rhythm) const;
   KnownRhythm* find(std::uint64_t rhythm) { return const_cast<KnownRhythm*>(std::as_const(*this).find(rhythm)); }
   KnownRhythm& take_up(const Iteration& iteration);

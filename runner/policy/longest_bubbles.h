@@ -4,6 +4,7 @@
 //
 // The main job pays for fill work at the end of a bubble: a slice lasts longer than it, caches are cold behind it, or
 // the clock of the GPU is low. That costs as much behind a long bubble as behind a short one, which brings less.
+// Bubbles that no slice has room in cost nothing, and do not count.
 #pragma once
 
 #include <array>
@@ -26,11 +27,13 @@ struct Longest {
 
 class LongestBubbles {
  public:
-  // A bubble is over that was expected to last so long.
-  void bubble_closed(Duration expected);
+  // A bubble is over that was expected to last so long. `had_room`: for a slice; nothing: nobody can tell.
+  void bubble_closed(Duration expected, std::optional<bool> had_room);
   // An iteration is over. Bubbles before it count less.
   void iteration_ended();
-  // So many of all bubbles, as a share. Nothing while no bubble is known.
+  // Of another rhythm nothing is known but which lengths have room.
+  void begin_rhythm() { bubbles_ = {}; }
+  // So many of all bubbles with room, as a share. Nothing while none is known.
   std::optional<Longest> share(double of_all) const;
 
  private:
@@ -39,6 +42,7 @@ class LongestBubbles {
   static Duration begin_of(std::size_t place);
 
   std::array<float, places> bubbles_{};
+  std::array<float, places> without_room_{};  // of them, as a share
 };
 
 }  // namespace weft

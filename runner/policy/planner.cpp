@@ -60,16 +60,18 @@ Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, cons
   const TimePoint begin = in_flight.slices == 0 ? now : std::max(in_flight.expected_end + options.surely_late, now);
   const Duration until = std::max(begin - known, Duration{});
   const bool guarded = is_guarded(*bubble, begin, guard);
-  const Best best = guarded ? Best{} : best_of(options, remaining, until, candidates);
+  const Best best = best_of(options, remaining, until, candidates);
   if (in_flight.slices == 0) {
-    decision.launch = best.worth > 0;
+    decision.launch = best.worth > 0 && !guarded;
     decision.candidate = best.candidate;
-    if (!decision.launch)
-      decision.refusal = guarded ? Unfilled::held_back : bubble->forecast ? Unfilled::no_room : Unfilled::no_forecast;
+    if (best.worth == 0)
+      decision.refusal = bubble->forecast ? Unfilled::no_room : Unfilled::no_forecast;
+    else if (guarded)
+      decision.refusal = Unfilled::held_back;
     return decision;
   }
   decision.again = look_for_end(now, in_flight.first_ends);
-  if (in_flight.slices >= options.most_in_flight || best.worth == 0) return decision;
+  if (in_flight.slices >= options.most_in_flight || best.worth == 0 || guarded) return decision;
   decision.candidate = best.candidate;
   const TimePoint latest = begin - in_time(options);
   const Duration takes = candidates.alone[best.candidate] + options.lateness;

@@ -77,6 +77,13 @@ Decision refused(std::uint64_t bubble, Unfilled reason) {
   return decision;
 }
 
+// A bubble that was filled, or was not for this reason, had room for a slice.
+std::optional<bool> had_room(const std::optional<Unfilled>& unfilled) {
+  if (!unfilled) return true;
+  if (*unfilled == Unfilled::no_room || *unfilled == Unfilled::one_queue) return false;
+  return std::nullopt;
+}
+
 std::string pause_for(const LateSlices& late) {
   return ": filling pauses until " +
          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(late.rest()).count()) +
@@ -141,10 +148,11 @@ void Session::take(const Finding& finding) {
     bubble.closed_within = precision_.of(bubble.closed);
     bubble.left_out = filling_ && budget_.leaves_out(bubble);
     record(finding.time, bubble);
-    budget_.bubble_closed(bubble);
     if (bubble.id == last_filled_) filled_closed_ = {bubble.id, bubble.closed};
     accounts_.note_end_within(bubble.closed_within);
-    count_unfilled(bubble);
+    const std::optional<Unfilled> why = why_unfilled(bubble);
+    if (why) accounts_.note(*why);
+    budget_.bubble_closed(bubble, had_room(why));
   } else if (finding.kind == FindingKind::uncertain_time) {
     UncertainRecord uncertain{finding.uncertain.began, finding.uncertain.ended, {}};
     uncertain.why = finding.uncertain.why;
@@ -164,14 +172,11 @@ void Session::take(const Finding& finding) {
 
 // A bubble that was over before anybody could decide about it is decided about in hindsight: by the same rule, for the
 // time at which it opened.
-void Session::count_unfilled(const Bubble& bubble) {
-  if (!has_job_ || bubble.id == last_filled_) return;
-  Unfilled reason = Unfilled::other;
-  if (filling_ && bubble.id == last_refused_)
-    reason = refusal_;
-  else if (filling_ && candidates_.count != 0)
-    reason = consider(bubble.opened, bubble.opened, bubble, {}, candidates_).refusal.value_or(Unfilled::other);
-  accounts_.note(reason);
+std::optional<Unfilled> Session::why_unfilled(const Bubble& bubble) const {
+  if (!has_job_ || bubble.id == last_filled_) return std::nullopt;
+  if (filling_ && bubble.id == last_refused_) return refusal_;
+  if (!filling_ || candidates_.count == 0) return Unfilled::other;
+  return consider(bubble.opened, bubble.opened, bubble, {}, candidates_).refusal.value_or(Unfilled::other);
 }
 
 // The price of watching, with a fill job or without. A record at the end of dark iterations, and at each change.
@@ -301,6 +306,7 @@ void Session::spin(TimePoint now) {
     spinning_.is_open(*bubble, now);
   else
     spinning_.none_is_open(now);
+  spins_ = spinning_.at(now);
 }
 
 Decision Session::decide(TimePoint now, const FillView& view) {
@@ -316,7 +322,7 @@ Decision Session::decide(TimePoint now, const FillView& view) {
   candidates_ = view.candidates;
   const std::optional<Bubble> bubble = detector_.open_bubble();
   Decision decision = consider(now, looked_, bubble, view.in_flight, view.candidates);
-  if (decision.refusal == Unfilled::held_back && only_its_length_refuses(*bubble, view)) budget_.kept_back();
+  if (decision.refusal == Unfilled::held_back && only_its_share_refuses(*bubble, view)) budget_.kept_back();
   const bool planned = decision.refusal == Unfilled::no_room || decision.refusal == Unfilled::no_forecast;
   if ((decision.launch || planned) && !may_launch_in_one_queue(view))
     decision = refused(decision.bubble, Unfilled::one_queue);
@@ -361,7 +367,7 @@ void Session::learn_pause(TimePoint now) {
   constexpr int steps = 64, up = 7;
   constexpr Duration least = microseconds(1), most = milliseconds(1);
   if (!again_ || now < *again_) return;
-  Duration& pause = spinning_.at(looked_before_) ? pause_.spinning : pause_.asleep;
+  Duration& pause = spins_ ? pause_.spinning : pause_.asleep;
   const Duration step = pause / steps;
   pause = std::clamp(now - *again_ > pause ? pause + up * step : pause - step, least, most);
 }
@@ -392,9 +398,11 @@ void Session::learn_lateness(const SliceRecord& slice) {
   last_end_ = from;
 }
 
-// Of a bubble that is held back: that it is too short, or too near its end. Nothing else would keep it empty as well.
-bool Session::only_its_length_refuses(const Bubble& bubble, const FillView& view) const {
-  return (budget_.may_fill(bubble) || budget_.is_too_short(bubble)) && may_launch() && may_launch_in_one_queue(view);
+// Of a bubble that is held back: that others are filled, or that it is too near its end. Nothing else would keep it
+// empty as well.
+bool Session::only_its_share_refuses(const Bubble& bubble, const FillView& view) const {
+  return (budget_.may_fill(bubble) || budget_.yields_to_others(bubble)) && may_launch() &&
+         may_launch_in_one_queue(view);
 }
 
 // By anything but what knows of the bubble: planner and budget.
@@ -414,7 +422,7 @@ bool Session::may_launch_in_one_queue(const FillView& view) const {
 Decision Session::consider(TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble,
                            const InFlight& in_flight, const Candidates& candidates) const {
   PlannerOptions options = options_.planner;
-  options.between_slices = spinning_.at(now) ? pause_.spinning : pause_.asleep;
+  options.between_slices = spins_ ? pause_.spinning : pause_.asleep;
   options.launching = launching_;
   options.lateness = lateness_;
   options.surely_late = surely_late_;

@@ -164,10 +164,10 @@ class Session {
   void learn_lateness(const SliceRecord& slice);
   void take_iteration(const Iteration& iteration);
   void watch(const Iteration& iteration);
-  void count_unfilled(const Bubble& bubble);
+  std::optional<Unfilled> why_unfilled(const Bubble& bubble) const;
   void note_lack_of_work();
   bool may_launch() const;
-  bool only_its_length_refuses(const Bubble& bubble, const FillView& view) const;
+  bool only_its_share_refuses(const Bubble& bubble, const FillView& view) const;
   bool may_launch_in_one_queue(const FillView& view) const;
   Decision consider(TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble, const InFlight& in_flight,
                     const Candidates& candidates) const;
@@ -214,6 +214,7 @@ class Session {
   TimePoint last_decision_{};
   TimePoint looked_{}, looked_before_{};
   Spinning spinning_;
+  bool spins_ = false;  // since the present look
   struct {
     std::uint64_t bubble = 0;  // the latest one with fill work that is over; 0: none is
     TimePoint until{};         // its end, or that of the latest slice that has outlasted it

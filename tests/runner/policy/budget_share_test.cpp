@@ -12,25 +12,45 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Iterations of 200 ms with one bubble of 60 ms, one of 40 ms and ten of 2 ms, each filled until its guard begins.
+// Iterations of 200 ms with these bubbles, each filled until its guard begins.
 struct ForecastJob {
+  std::vector<Duration> lengths = one_long_one_less_ten_short();
   Budget budget{0.01};
-  double costs = 0;  // of a bubble that is filled to within `heals` of its end, milliseconds
-  Duration heals{};  // with a guard that is longer it costs nothing
-  Duration nothing_fits_beyond = std::chrono::hours(1);
+  double costs = 0;          // of a bubble that is filled to within `heals` of its end, milliseconds
+  double costs_of_time = 0;  // likewise of all that is filled, as a share
+  Duration heals{};          // with a guard that is longer it costs nothing
+  Duration least = {}, most = std::chrono::hours(1);  // of bubbles that slices have room in
   std::uint64_t number = 0, bubbles = 0;
   double filled = 0, waited = 0;  // of the bubble time, milliseconds; what all of it cost
 
-  static Duration length_of(int bubble) { return bubble == 0 ? milliseconds(60) : milliseconds(bubble == 1 ? 40 : 2); }
+  static std::vector<Duration> one_long_one_less_ten_short() {
+    std::vector<Duration> lengths{milliseconds(60), milliseconds(40)};
+    lengths.insert(lengths.end(), 10, milliseconds(2));
+    return lengths;
+  }
 
   void run(std::uint64_t iterations) {
     for (const std::uint64_t end = number + iterations; number < end;) {
       ++number;
       double longer = 0;
-      for (int i = 0; i < 12; ++i) longer += fill(length_of(i));
+      for (const Duration length : lengths) longer += fill(length);
       waited += longer;
       over(longer);
     }
+  }
+  // How much longer iterations are over so many more, as a share.
+  double slowdown_over(std::uint64_t iterations) {
+    const double before = waited;
+    run(iterations);
+    return (waited - before) / (200.0 * static_cast<double>(iterations));
+  }
+  // How much of the bubble time is filled over so many more.
+  double filled_over(std::uint64_t iterations) {
+    const double before = filled;
+    run(iterations);
+    double in_iteration = 0;
+    for (const Duration length : lengths) in_iteration += in_milliseconds(length);
+    return (filled - before) / (in_iteration * static_cast<double>(iterations));
   }
 
   void over(double longer) {
@@ -41,18 +61,23 @@ struct ForecastJob {
     budget.ended(iteration);
   }
 
+  static double in_milliseconds(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
+
   double fill(Duration length) {
     Bubble bubble = bubble_of(++bubbles, number, number);
     bubble.forecast = Forecast{length, length, length, 20};
-    const bool may = budget.may_fill(bubble);
+    const bool has_room = length >= least && length <= most;
+    const bool may = budget.may_fill(bubble), yields = budget.yields_to_others(bubble);
     const Duration guard = budget.guard(bubble);
-    budget.bubble_closed(bubble);
-    if (length > nothing_fits_beyond) return 0;
-    if (budget.is_too_short(bubble) || (may && guard >= length)) budget.kept_back();
-    if (!may || guard >= length) return 0;
+    EXPECT_FALSE(may && yields);
+    EXPECT_TRUE(!may || guard < length);
+    budget.bubble_closed(bubble, has_room);
+    if (!has_room) return 0;
+    if (yields) budget.kept_back();
+    if (!may) return 0;
     budget.launched(number);
-    filled += std::chrono::duration<double, std::milli>(length - guard).count();
-    return guard > heals ? 0 : costs;
+    filled += in_milliseconds(length - guard);
+    return (guard > heals ? 0 : costs) + costs_of_time * in_milliseconds(length - guard);
   }
 };
 
@@ -61,10 +86,8 @@ TEST(BudgetShare, TheLongestBubblesBringMoreThanTheyCost) {
   job.costs = 0.4;  // 2.4 % in all
   job.heals = milliseconds(100);
   job.run(300);
-  const double waited = job.waited, filled = job.filled;
-  job.run(3000);
-  EXPECT_LT((job.waited - waited) / (3000 * 200), 0.008);
-  EXPECT_GT((job.filled - filled) / (3000 * 120), 0.7);
+  EXPECT_LT(job.slowdown_over(1500), 0.008);
+  EXPECT_GT(job.filled_over(1500), 0.7);
 }
 
 TEST(BudgetShare, WhatAGuardHealsIsNotPaid) {
@@ -72,20 +95,67 @@ TEST(BudgetShare, WhatAGuardHealsIsNotPaid) {
   job.costs = 1;  // 6 % in all
   job.heals = milliseconds(10);
   job.run(300);
-  const double waited = job.waited, filled = job.filled;
-  job.run(3000);
-  EXPECT_LT((job.waited - waited) / (3000 * 200), 0.003) << "only to try it again";
-  EXPECT_GT((job.filled - filled) / (3000 * 120), 0.3);
+  EXPECT_LT(job.slowdown_over(1500), 0.004) << "only to try it again";
+  EXPECT_GT(job.filled_over(1500), 0.3);
 }
 
 TEST(BudgetShare, WhatItDoesNotHealTakesAwayBubbles) {
   ForecastJob job;
-  job.costs = 2;  // of each bubble, 12 % in all
+  job.costs = 1.5;  // of each bubble, 9 % in all
   job.heals = milliseconds(100);
   job.run(400);
-  const double waited = job.waited;
+  EXPECT_LT(job.slowdown_over(1000), 0.01);
+  EXPECT_GT(job.filled_over(1000), 0.1);
+}
+
+TEST(BudgetShare, WhatCostsByTheTimeIsKeptToTheBudgetAsWell) {
+  ForecastJob job;
+  job.costs_of_time = 0.03;  // 1.8 % in all, half of it in the longest bubble
   job.run(1000);
-  EXPECT_LT((job.waited - waited) / (1000 * 200), 0.011);
+  EXPECT_LT(job.slowdown_over(3000), 0.01);
+  EXPECT_GT(job.filled_over(3000), 0.15);
+}
+
+// Of them many more are chosen from than cost anything.
+TEST(BudgetShare, BubblesWithoutRoomDoNotCount) {
+  ForecastJob job;
+  job.lengths.assign(8, milliseconds(20));
+  job.lengths.insert(job.lengths.end(), 600, std::chrono::microseconds(100));
+  job.least = milliseconds(1);
+  job.costs = 0.8;  // 3.2 % in all
+  job.heals = milliseconds(100);
+  job.run(300);
+  EXPECT_LT(job.slowdown_over(1500), 0.01);
+  EXPECT_GT(job.filled_over(1500), 0.05);
+}
+
+TEST(BudgetShare, TheGuardIsThatOfTheLongOnesWhereTheShareIsAllOfThem) {
+  ForecastJob job;
+  job.lengths.assign(6, milliseconds(2));
+  job.lengths.insert(job.lengths.end(), 2, milliseconds(40));
+  job.costs = 0.6;  // 2.4 % in all: a quarter of the bubbles
+  job.heals = milliseconds(100);
+  job.run(300);
+  ASSERT_EQ(job.budget.present().share, 0.25);
+  Bubble bubble = bubble_of(++job.bubbles, 300, 300);
+  for (int i = 0; i < 200; ++i) {
+    job.run(1);
+    if (job.budget.present().share == 0.25) {
+      EXPECT_GT(job.budget.guard(bubble), milliseconds(10)) << job.number;
+    }
+  }
+}
+
+// Fewer of them would cost the iterations that are filled as much.
+TEST(BudgetShare, WithOneBubbleInAnIterationALongerGuardHelps) {
+  ForecastJob job;
+  job.lengths = {milliseconds(12)};
+  job.costs = 3;  // 1.5 %
+  job.heals = milliseconds(5);
+  job.run(2000);
+  EXPECT_GT(job.budget.present().share, 0);
+  EXPECT_LT(job.slowdown_over(1000), 0.005);
+  EXPECT_GT(job.filled_over(1000), 0);
 }
 
 TEST(BudgetShare, AStepBackThatWasTooMuchIsTriedMoreAndMoreSeldom) {
@@ -114,7 +184,7 @@ TEST(BudgetShare, IsLargerWhereItKeepsAllBubblesEmpty) {
     job.run(1);
     ASSERT_LT(job.number, 20'000U);
   }
-  job.nothing_fits_beyond = milliseconds(10);
+  job.most = milliseconds(10);
   const double filled = job.filled;
   job.run(2000);
   EXPECT_GT(job.filled, filled);
@@ -129,7 +199,7 @@ TEST(BudgetShare, IsLargerWhereItKeepsTheFewBubblesEmptyThatAreLeft) {
     job.run(1);
     ASSERT_LT(job.number, 20'000U);
   }
-  job.nothing_fits_beyond = milliseconds(10);
+  job.most = milliseconds(10);
   const double filled = job.filled;
   job.run(4000);
   EXPECT_GT(job.filled, filled);
