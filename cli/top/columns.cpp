@@ -24,7 +24,7 @@ std::optional<double> known_share(const LiveRank& rank, double share) {
 
 std::optional<double> slowdown_of(const LiveRank& rank) {
   const LiveNumbers& numbers = rank.numbers();
-  return numbers.slowdown_known != 0 && numbers.slowdown_control != 0 ? std::optional(numbers.slowdown) : std::nullopt;
+  return numbers.knows_slowdown() ? std::optional(numbers.slowdown) : std::nullopt;
 }
 
 std::optional<double> share_of_causes(const LiveRank& rank, std::initializer_list<Cause> causes) {

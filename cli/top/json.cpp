@@ -44,7 +44,7 @@ ordered_json price_json(bool known, double estimate, double low, double high) {
 ordered_json slowdown_json(const LiveNumbers& numbers) {
   if (numbers.slowdown_known == 0) return nullptr;
   ordered_json slowdown =
-      price_json(numbers.slowdown_control != 0, numbers.slowdown, numbers.slowdown_low, numbers.slowdown_high);
+      price_json(numbers.knows_slowdown(), numbers.slowdown, numbers.slowdown_low, numbers.slowdown_high);
   slowdown["budget"] = numbers.slowdown_budget;
   slowdown["control"] = numbers.slowdown_control;
   slowdown["filled"] = numbers.slowdown_filled;

@@ -86,7 +86,7 @@ const LiveRank& foremost(const LiveRun& run) {
 const LiveRank* most_slowed_down(const LiveRun& run) {
   const LiveRank* most = nullptr;
   for (const LiveRank& rank : run.ranks) {
-    if (rank.numbers().slowdown_known == 0 || rank.numbers().slowdown_control == 0) continue;
+    if (!rank.numbers().knows_slowdown()) continue;
     if (most == nullptr || rank.numbers().slowdown > most->numbers().slowdown) most = &rank;
   }
   return most;

@@ -27,8 +27,7 @@ double worth(const LiveRank& rank, TopSort sort) {
     case TopSort::filled:
       return rank.idle_known ? rank.shown().conversion() : unknown;
     case TopSort::slowdown:
-      return rank.numbers().slowdown_known != 0 && rank.numbers().slowdown_control != 0 ? rank.numbers().slowdown
-                                                                                        : unknown;
+      return rank.numbers().knows_slowdown() ? rank.numbers().slowdown : unknown;
     case TopSort::iteration:
       return -static_cast<double>(rank.numbers().iterations);
     case TopSort::rank:

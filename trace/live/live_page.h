@@ -110,6 +110,9 @@ struct LiveNumbers {
   std::uint32_t communicators_left_out = 0, anomalies = 0;
   std::array<LiveWait, live_waits> waits{};
   std::array<LiveCommunicator, live_communicators> communicators{};
+
+  // See SlowdownRecord.
+  bool knows_slowdown() const { return slowdown_known != 0 && slowdown_control != 0 && slowdown_high >= 0; }
 };
 static_assert(std::is_trivially_copyable_v<LiveNumbers> && sizeof(LiveNumbers) == 3048);
 

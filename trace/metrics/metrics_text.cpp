@@ -121,7 +121,7 @@ void add_prices(Samples& samples, const RankMetrics& metrics) {
   if (const auto& slowdown = metrics.slowdown()) {
     samples.add(Metric::slowdown_budget_ratio, slowdown->budget);
     samples.add(Metric::fill_share_ratio, slowdown->share);
-    if (slowdown->control > 0) {
+    if (slowdown->is_known()) {
       samples.add(Metric::slowdown_ratio, slowdown->estimate);
       samples.add(Metric::slowdown_low_ratio, slowdown->low);
       samples.add(Metric::slowdown_high_ratio, slowdown->high);

@@ -127,6 +127,18 @@ TEST(TopView, PutsWhatIsNotKnownLastInBothOrders) {
   EXPECT_EQ(order(run, view), (std::vector<std::int64_t>{0, 2, 1}));
 }
 
+// Fill work makes no iteration shorter: it is something else that was measured.
+TEST(TopView, ASlowdownBelowZeroForSureIsNotKnown) {
+  std::vector<LivePageOf> pages = test::sample_pages(2);
+  LiveNumbers& numbers = pages[1].page.numbers;
+  numbers.slowdown = -0.02;
+  numbers.slowdown_low = -0.03;
+  numbers.slowdown_high = 0.001;
+  EXPECT_TRUE(numbers.knows_slowdown());
+  numbers.slowdown_high = -0.01;
+  EXPECT_FALSE(numbers.knows_slowdown());
+}
+
 TEST(TopView, FiltersByRanksAndByText) {
   const LiveRun run = sample_run(64);
   const auto passing = [&](const std::string& filter) {

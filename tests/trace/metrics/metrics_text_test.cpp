@@ -63,6 +63,19 @@ TEST(MetricsText, OfARunThatOnlyObservesHasNothingOfFilling) {
   EXPECT_TRUE(has(text, std::string("weft_idle_seconds_total") + labels + ",cause=\"receive\"} 0.0015"));
 }
 
+TEST(MetricsText, OfASlowdownBelowZeroForSureThereIsNoSample) {
+  const auto text_with = [](const std::string& high) {
+    return text_of_lines(
+        header_line(0, 1) + R"({"type": "slowdown", "time": 3, "device": 0, "budget": 0.01, )" +
+        R"("share": 1, "iteration": 2, "control": 4, "filled": 20, "estimate": -0.02, "low": -0.03, )" + R"("high": )" +
+        high + "}\n");
+  };
+  EXPECT_TRUE(has(text_with("0.001"), std::string("weft_slowdown_ratio") + labels + "} -0.02"));
+  const std::string text = text_with("-0.01");
+  EXPECT_EQ(text.find("weft_slowdown_ratio{"), std::string::npos) << text;
+  EXPECT_NE(text.find("weft_slowdown_budget_ratio{"), std::string::npos);
+}
+
 TEST(MetricsText, KnowsNoLossesBeforeTheSummaryTellsThem) {
   const std::string lines = header_line(0, 1) + bubble_line(1, 1000, 2000);
   EXPECT_EQ(text_of_lines(lines).find("weft_dropped_records_total"), std::string::npos);
@@ -83,11 +96,11 @@ TEST(MetricsText, ASummaryRaisesCountersToWhatItKnows) {
       R"("bubbles": 3, "idle": 5000000, "filled": 2000000, "slices": 4, "fill_units": 2, "dropped_records": 6, )"
       R"("unfilled": {"no_room": 1}})"
       "\n");
-  for (const char* line : {"weft_window_seconds_total%} 0.009", "weft_idle_seconds_total%,cause=\"receive\"} 0.001",
-                           "weft_idle_seconds_total%,cause=\"not_recorded\"} 0.004",
-                           "weft_bubbles_total%,cause=\"not_recorded\"} 2", "weft_iterations_total%} 7",
-                           "weft_fill_units_total%,result=\"not_recorded\"} 2", "weft_dropped_records_total%} 6",
-                           "weft_unfilled_bubbles_total%,reason=\"no_room\"} 1", "weft_ended%} 1"}) {
+  for (const char* line :
+       {"weft_window_seconds_total%} 0.009", "weft_idle_seconds_total%,cause=\"receive\"} 0.001",
+        "weft_idle_seconds_total%,cause=\"not_recorded\"} 0.004", "weft_bubbles_total%,cause=\"not_recorded\"} 2",
+        "weft_iterations_total%} 7", "weft_fill_units_total%,result=\"not_recorded\"} 2",
+        "weft_dropped_records_total%} 6", "weft_unfilled_bubbles_total%,reason=\"no_room\"} 1", "weft_ended%} 1"}) {
     const std::string wanted = std::regex_replace(std::string(line), std::regex("%"), labels);
     EXPECT_TRUE(has(text, wanted)) << wanted << "\n" << text;
   }
