@@ -2,7 +2,6 @@
 #include "runner/model/estimate.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace weft::model {
 
@@ -23,16 +22,18 @@ void EstimatedRank::add(const Bubble& bubble) {
   ++result_.bubbles;
   result_.idle += length;
   if (budget_.leaves_out(bubble)) result_.left_out += length;
-  if (budget_.may_fill(bubble)) return fill(bubble);
-  if (budget_.yields_to_others(bubble) && has_room(bubble)) budget_.kept_back();
-  count(Unfilled::held_back);
-  budget_.bubble_closed(bubble, std::nullopt);
+  const std::uint64_t slices_before = result_.slices;
+  if (budget_.may_fill(bubble))
+    fill(bubble);
+  else
+    count(Unfilled::held_back);
+  if (budget_.is_limited(bubble) && had_room(bubble)) budget_.had_room(bubble, result_.slices != slices_before);
 }
 
-// For a slice, when it opens.
-bool EstimatedRank::has_room(const Bubble& bubble) {
-  if (stream_.make_offers() == 0) return false;
-  planner_.price = budget_.price(bubble.rhythm);
+// As Session has it.
+bool EstimatedRank::had_room(const Bubble& bubble) {
+  if (bubble.forecast->median <= options_.poll || stream_.make_offers() == 0) return false;
+  planner_.price = budget_.first_price();
   return plan(planner_, bubble.opened, bubble.opened, bubble, {}, stream_.offer(0).candidates).launch;
 }
 
@@ -59,12 +60,10 @@ void EstimatedRank::fill(const Bubble& bubble) {
   }
   for (const SliceRecord& slice : finished_) result_.units += slice.unit_done ? 1 : 0;
   finished_.clear();
-  const bool is_filled = result_.slices != slices_before;
-  const bool knows_room = is_filled || last.refusal == Unfilled::no_room;
-  budget_.bubble_closed(bubble, knows_room ? std::optional(is_filled) : std::nullopt);
-  if (is_filled) return void(++result_.filled_bubbles);
-  count(last.refusal.value_or(Unfilled::other));
-  if (last.refusal == Unfilled::held_back) budget_.kept_back();
+  if (result_.slices != slices_before)
+    ++result_.filled_bubbles;
+  else
+    count(last.refusal.value_or(Unfilled::other));
 }
 
 // False: nothing that the planner may say later would change its answer.

@@ -22,8 +22,8 @@ constexpr std::uint64_t settling = 4;
 // Each decision looks through all ratios; at the end of a run, and once in so many iterations that are compared, is
 // soon enough.
 constexpr std::uint64_t decide_every = 4;
-// Its multiples spread evenly, whatever the number of bubbles in an iteration.
-constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
+// Their multiples spread evenly: the parts behind the point of the golden ratio, of the root of 2 and of that of 13.
+constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U, silver = 0x6a09e667f3bcc909U, bronze = 0x9b05688c2b3e6c1fU;
 // Filling aims at so much of the budget: an estimate is not exact.
 constexpr double target = 0.8;
 // Quantiles of the normal distribution.
@@ -32,8 +32,8 @@ constexpr double one_sided_95 = 1.644854, one_sided_98_8 = 2.257129, one_sided_9
 constexpr std::uint32_t few_control = 8;
 // A step back that was too much is tried again after so many iterations that are compared; twice as many each time.
 constexpr std::uint64_t least_patience = 400, most_patience = 100'000;
-// No bubble that slices have room in may be filled: nothing would ever be measured again. Where there is one in each
-// iteration up to 144 follow each other of which none is chosen.
+// No bubble that slices have room in is filled: nothing would ever be measured again. Where there is one in each
+// iteration, and a sixty-fourth may be filled, up to 155 follow each other of which none is.
 constexpr std::uint32_t most_kept_back = 200;
 
 }  // namespace
@@ -57,18 +57,15 @@ bool Budget::may_fill(const Bubble& bubble) const {
   return known != nullptr && is_chosen(*known, bubble);
 }
 
-bool Budget::yields_to_others(const Bubble& bubble) const {
-  if (budget_ == unlimited) return false;
-  const KnownRhythm* const known = fillable_rhythm(bubble);
-  return known != nullptr && !is_chosen(*known, bubble);
-}
-
+// Each slot as evenly from iteration to iteration as can be, of each iteration as many, and not the same on each rank.
 bool Budget::is_chosen(const KnownRhythm& known, const Bubble& bubble) {
   // How long one without a forecast will be is not known.
   const bool is_by_length = known.longest && bubble.forecast;
   const double share = is_by_length ? known.longest->share_at(bubble.forecast->median) : levels[known.level].share();
-  return static_cast<double>(bubble.id * golden) <
-         share * static_cast<double>(std::numeric_limits<std::uint64_t>::max());
+  const auto ordinal = static_cast<std::uint64_t>(bubble.slot.ordinal);
+  const auto peers = static_cast<std::uint64_t>(bubble.slot.receive_peer + bubble.slot.send_peer);
+  const std::uint64_t place = bubble.turn * golden + ordinal * silver + peers * bronze;
+  return static_cast<double>(place) < share * static_cast<double>(std::numeric_limits<std::uint64_t>::max());
 }
 
 Duration Budget::guard(const Bubble& bubble) const {
@@ -77,14 +74,18 @@ Duration Budget::guard(const Bubble& bubble) const {
   return std::chrono::duration_cast<Duration>(known->longest->least * levels[known->level].guard);
 }
 
-void Budget::bubble_closed(const Bubble& bubble, std::optional<bool> had_room) {
+bool Budget::is_limited(const Bubble& bubble) const {
   // One whose group was posted early is never filled.
-  if (!is_limit(budget_) || !bubble.forecast || bubble.pattern == Pattern::posted_early) return;
+  if (!is_limit(budget_) || !bubble.forecast || bubble.pattern == Pattern::posted_early) return false;
+  const KnownRhythm* const known = find(bubble.rhythm);
+  return known != nullptr && known->level > 0;
+}
+
+void Budget::had_room(const Bubble& bubble, bool filled) {
   KnownRhythm* const known = find(bubble.rhythm);
-  if (known == nullptr) return;
-  // At a price that is far higher only the longest have room.
-  if (known->level > 1) had_room.reset();
-  known->bubbles.bubble_closed(bubble.forecast->median, had_room);
+  if (known == nullptr || !bubble.forecast) return;
+  known->bubbles.bubble_closed(bubble.forecast->median);
+  kept_back_ = kept_back_ || (!filled && fillable_rhythm(bubble) != nullptr);
 }
 
 void Budget::choose_longest(KnownRhythm& known) {
@@ -94,12 +95,14 @@ void Budget::choose_longest(KnownRhythm& known) {
 
 // The first price, before anything is known, keeps most pipelines within the budget: of 1F1B with a jitter of 5 % it
 // costs 0.06 % at 80 and 0.2 % at 8 (bench_policy schedules, budgets of 0.1 and 1 %).
-double Budget::price(std::uint64_t rhythm) const {
+double Budget::first_price() const {
   constexpr double cost_at_price = 0.08;
-  if (allowed() <= 0) return std::numeric_limits<double>::infinity();
-  const double first = std::max(least_price, cost_at_price / allowed());
+  return allowed() <= 0 ? std::numeric_limits<double>::infinity() : std::max(least_price, cost_at_price / allowed());
+}
+
+double Budget::price(std::uint64_t rhythm) const {
   const KnownRhythm* const known = find(rhythm);
-  return caution_ * first * (known == nullptr ? 1 : levels[std::min(known->level, lowest_level)].dearer);
+  return caution_ * first_price() * (known == nullptr ? 1 : levels[std::min(known->level, lowest_level)].dearer);
 }
 
 // Measuring the slowdown takes hundreds of iterations. Overruns are known at once, but not how many of them the
@@ -137,10 +140,7 @@ Budget::KnownRhythm& Budget::take_up(const Iteration& iteration) {
                          [](const KnownRhythm& a, const KnownRhythm& b) { return a.latest < b.latest; });
     const std::uint32_t level = std::min(rhythms_[present_].level, lowest_level);
     const bool follows_measured = rhythms_[present_].has_control;
-    LongestBubbles bubbles = rhythms_[present_].bubbles;
-    bubbles.begin_rhythm();
     *oldest = {};
-    oldest->bubbles = bubbles;
     oldest->rhythm = iteration.rhythm;
     oldest->level = level;
     oldest->follows_measured = follows_measured;
@@ -175,7 +175,7 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   const std::uint64_t run = (iteration.number - iteration.since_found) * golden + part.run;
   if (filled != left_out) known.ratios.add(run, left_out, length, iteration.groups);
   if (!left_out && is_kept_empty(known, filled, kept_back)) {
-    change_level(known, state_of(known).slowdown.value_or(Slowdown{}), known.level - 1);
+    change_level(known, state_of(known).slowdown, known.level - 1);
     known.went_back = true;
     return Change::more;
   }
@@ -187,11 +187,11 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   return is_last_of_run || known.compared % decide_every == 0 ? decide(known) : Change::none;
 }
 
-// So many iterations that might have been filled had no slice, because of guard and lengths, and none since had one.
+// So many iterations that might have been filled had no slice, though there was room for one, and none since had one.
 bool Budget::is_kept_empty(KnownRhythm& known, bool filled, bool kept_back) {
   if (filled)
     known.kept_back = 0;
-  else if (kept_back && known.longest && allowed() > 0)
+  else if (kept_back && known.level > 0 && allowed() > 0)
     ++known.kept_back;
   return known.kept_back >= most_kept_back && may_go_back(known);
 }
@@ -278,7 +278,7 @@ Budget::Change Budget::hold(KnownRhythm& known, const Slowdown& reason, double c
   return Change::held;
 }
 
-void Budget::change_level(KnownRhythm& known, const Slowdown& reason, std::uint32_t level) {
+void Budget::change_level(KnownRhythm& known, const std::optional<Slowdown>& reason, std::uint32_t level) {
   WEFT_DCHECK(level <= barred && level != known.level);
   known.level = level;
   known.went_back = false;

@@ -38,8 +38,6 @@ class Budget {
 
   // Whether this open bubble may be filled; the same answer as long as it is open, unless an iteration ends in it.
   bool may_fill(const Bubble& bubble) const;
-  // It may not, only because others may, most of them longer ones.
-  bool yields_to_others(const Bubble& bubble) const;
   // Nothing begins so shortly before the expected end of this bubble.
   Duration guard(const Bubble& bubble) const;
   // Its iteration goes without fill, for comparison.
@@ -48,10 +46,13 @@ class Budget {
   double price(std::uint64_t rhythm) const;
   // Fill work outlasted a bubble by so much: seen at once, whether the training had to wait for it or not.
   void overran(Duration time) { overrun_ += time; }
-  // A bubble is over, filled or not. `had_room`: for a slice; nothing: nobody can tell.
-  void bubble_closed(const Bubble& bubble, std::optional<bool> had_room);
-  // A slice was ready and had room, and nothing kept it back but the guard, or that other bubbles are filled.
-  void kept_back() { kept_back_ = true; }
+  // Before anything was measured.
+  double first_price() const;
+  // Not all bubbles of its rhythm may be filled, or the price is higher than the first: which have room has to be
+  // known.
+  bool is_limited(const Bubble& bubble) const;
+  // A bubble that is limited is over, and had room for a slice at the first price. `filled`: it got one.
+  void had_room(const Bubble& bubble, bool filled);
   // Watching costs so much already: filling may cost what is left.
   void leave_for_watching(double cost) { for_watching_ = cost; }
   // A slice was launched in a bubble of this iteration.
@@ -113,7 +114,7 @@ class Budget {
     std::uint32_t level = 0;
     bool too_much = false;        // a whole window at the lowest level said so
     bool went_back = false;       // to this level, from a lower one: it was cheap there, or nothing was launched at all
-    std::uint32_t kept_back = 0;  // iterations without a slice because of guard and share, since the latest with one
+    std::uint32_t kept_back = 0;  // iterations without a slice that had room for one, since the latest one with a slice
     std::uint32_t tried = 0;      // the level to which a step back was too much
     std::uint64_t patience = 0;   // from then to the next try, in iterations that are compared
     std::uint64_t try_again = 0;  // after so many of them
@@ -143,7 +144,7 @@ class Budget {
   Change fill_less(KnownRhythm& known, const Slowdown& reason);
   static Change hold(KnownRhythm& known, const Slowdown& reason, double cost);
   static void choose_longest(KnownRhythm& known);
-  static void change_level(KnownRhythm& known, const Slowdown& reason, std::uint32_t level);
+  static void change_level(KnownRhythm& known, const std::optional<Slowdown>& reason, std::uint32_t level);
 
   void watch_overruns(Duration iteration);
 
@@ -154,7 +155,7 @@ class Budget {
   double caution_ = 1;       // times the price
   std::array<KnownRhythm, most_rhythms> rhythms_{};
   std::size_t present_ = 0;
-  bool kept_back_ = false;         // in this iteration
+  bool kept_back_ = false;         // a bubble with room was left empty in this iteration
   std::uint64_t last_filled_ = 0;  // the latest iteration in which a slice was launched, and the one before
   std::uint64_t last_filled_before_ = 0;
   std::uint32_t filled_since_report_ = 0;  // iterations; of some the end is not seen, and they are not reported

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace weft {
 
@@ -16,12 +17,8 @@ Duration LongestBubbles::begin_of(std::size_t place) {
   return Duration{std::llround(1e3 * std::exp2(static_cast<double>(place) / per_octave))};
 }
 
-void LongestBubbles::bubble_closed(Duration expected, std::optional<bool> had_room) {
-  constexpr float weight = 1.0F / 16;
-  if (expected <= Duration{}) return;
-  const std::size_t place = place_of(expected);
-  ++bubbles_[place];
-  if (had_room) without_room_[place] += weight * ((*had_room ? 0 : 1) - without_room_[place]);
+void LongestBubbles::bubble_closed(Duration expected) {
+  if (expected > Duration{}) ++bubbles_[place_of(expected)];
 }
 
 void LongestBubbles::iteration_ended() {
@@ -32,15 +29,13 @@ void LongestBubbles::iteration_ended() {
 // Place by place, from the longest, until they are so many. A few that are missing then are no reason to go on to much
 // shorter ones: counts are not exact.
 std::optional<Longest> LongestBubbles::share(double of_all) const {
-  constexpr double exact = 0.02;
-  const auto count = [&](std::size_t place) { return double{bubbles_[place]} * (1 - double{without_room_[place]}); };
-  double all = 0;
-  for (std::size_t place = 0; place < places; ++place) all += count(place);
+  constexpr double exact = 0.1;
+  const double all = std::accumulate(bubbles_.begin(), bubbles_.end(), 0.0);
   if (all == 0) return std::nullopt;
   double missing = of_all * all;
   const double few = exact * missing;
   for (std::size_t place = places; place > 0; --place) {
-    const double here = count(place - 1);
+    const double here = bubbles_[place - 1];
     const Duration begin = begin_of(place - 1);
     if (here > missing) return Longest{begin, place == places ? Duration::max() : begin_of(place), missing / here};
     missing -= here;

@@ -4,7 +4,7 @@
 //
 // The main job pays for fill work at the end of a bubble: a slice lasts longer than it, caches are cold behind it, or
 // the clock of the GPU is low. That costs as much behind a long bubble as behind a short one, which brings less.
-// Bubbles that no slice has room in cost nothing, and do not count.
+// Bubbles that no slice has room in cost nothing, and are not counted.
 #pragma once
 
 #include <array>
@@ -27,13 +27,11 @@ struct Longest {
 
 class LongestBubbles {
  public:
-  // A bubble is over that was expected to last so long. `had_room`: for a slice; nothing: nobody can tell.
-  void bubble_closed(Duration expected, std::optional<bool> had_room);
+  // A bubble with room for a slice is over, that was expected to last so long.
+  void bubble_closed(Duration expected);
   // An iteration is over. Bubbles before it count less.
   void iteration_ended();
-  // Of another rhythm nothing is known but which lengths have room.
-  void begin_rhythm() { bubbles_ = {}; }
-  // So many of all bubbles with room, as a share. Nothing while none is known.
+  // So many of them, as a share, or up to a tenth less. Nothing while none is known.
   std::optional<Longest> share(double of_all) const;
 
  private:
@@ -42,7 +40,6 @@ class LongestBubbles {
   static Duration begin_of(std::size_t place);
 
   std::array<float, places> bubbles_{};
-  std::array<float, places> without_room_{};  // of them, as a share
 };
 
 }  // namespace weft

@@ -77,13 +77,6 @@ Decision refused(std::uint64_t bubble, Unfilled reason) {
   return decision;
 }
 
-// A bubble that was filled, or was not for this reason, had room for a slice.
-std::optional<bool> had_room(const std::optional<Unfilled>& unfilled) {
-  if (!unfilled) return true;
-  if (*unfilled == Unfilled::no_room || *unfilled == Unfilled::one_queue) return false;
-  return std::nullopt;
-}
-
 std::string pause_for(const LateSlices& late) {
   return ": filling pauses until " +
          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(late.rest()).count()) +
@@ -150,9 +143,8 @@ void Session::take(const Finding& finding) {
     record(finding.time, bubble);
     if (bubble.id == last_filled_) filled_closed_ = {bubble.id, bubble.closed};
     accounts_.note_end_within(bubble.closed_within);
-    const std::optional<Unfilled> why = why_unfilled(bubble);
-    if (why) accounts_.note(*why);
-    budget_.bubble_closed(bubble, had_room(why));
+    count_unfilled(bubble);
+    if (budget_.is_limited(bubble) && had_room(bubble)) budget_.had_room(bubble, bubble.id == last_filled_);
   } else if (finding.kind == FindingKind::uncertain_time) {
     UncertainRecord uncertain{finding.uncertain.began, finding.uncertain.ended, {}};
     uncertain.why = finding.uncertain.why;
@@ -172,11 +164,24 @@ void Session::take(const Finding& finding) {
 
 // A bubble that was over before anybody could decide about it is decided about in hindsight: by the same rule, for the
 // time at which it opened.
-std::optional<Unfilled> Session::why_unfilled(const Bubble& bubble) const {
-  if (!has_job_ || bubble.id == last_filled_) return std::nullopt;
-  if (filling_ && bubble.id == last_refused_) return refusal_;
-  if (!filling_ || candidates_.count == 0) return Unfilled::other;
-  return consider(bubble.opened, bubble.opened, bubble, {}, candidates_).refusal.value_or(Unfilled::other);
+void Session::count_unfilled(const Bubble& bubble) {
+  if (!has_job_ || bubble.id == last_filled_) return;
+  Unfilled reason = Unfilled::other;
+  if (filling_ && bubble.id == last_refused_)
+    reason = refusal_;
+  else if (filling_ && candidates_.count != 0)
+    reason = consider(bubble.opened, bubble.opened, bubble, {}, candidates_).refusal.value_or(Unfilled::other);
+  accounts_.note(reason);
+}
+
+// For a slice, at the first price, when it opened. One that is shorter than WEFT_POLL is mostly over before the next
+// look.
+bool Session::had_room(const Bubble& bubble) const {
+  if (!filling_ || !may_launch() || candidates_.count == 0) return false;
+  const bool is_refused = bubble.id == last_refused_ && bubble.id != last_filled_;
+  if (is_refused && (refusal_ == Unfilled::one_queue || refusal_ == Unfilled::no_work)) return false;
+  if (bubble.forecast->median <= options_.poll) return false;
+  return plan(planner_options(budget_.first_price()), bubble.opened, bubble.opened, bubble, {}, candidates_).launch;
 }
 
 // The price of watching, with a fill job or without. A record at the end of dark iterations, and at each change.
@@ -322,7 +327,6 @@ Decision Session::decide(TimePoint now, const FillView& view) {
   candidates_ = view.candidates;
   const std::optional<Bubble> bubble = detector_.open_bubble();
   Decision decision = consider(now, looked_, bubble, view.in_flight, view.candidates);
-  if (decision.refusal == Unfilled::held_back && only_its_share_refuses(*bubble, view)) budget_.kept_back();
   const bool planned = decision.refusal == Unfilled::no_room || decision.refusal == Unfilled::no_forecast;
   if ((decision.launch || planned) && !may_launch_in_one_queue(view))
     decision = refused(decision.bubble, Unfilled::one_queue);
@@ -398,13 +402,6 @@ void Session::learn_lateness(const SliceRecord& slice) {
   last_end_ = from;
 }
 
-// Of a bubble that is held back: that others are filled, or that it is too near its end. Nothing else would keep it
-// empty as well.
-bool Session::only_its_share_refuses(const Bubble& bubble, const FillView& view) const {
-  return (budget_.may_fill(bubble) || budget_.yields_to_others(bubble)) && may_launch() &&
-         may_launch_in_one_queue(view);
-}
-
 // By anything but what knows of the bubble: planner and budget.
 bool Session::may_launch() const {
   return !budget_.is_used_up() && !late_.paused() && !detector_.capture_is_open();
@@ -418,16 +415,21 @@ bool Session::may_launch_in_one_queue(const FillView& view) const {
   return enqueued == Enqueued::groups || (enqueued == Enqueued::waits && view.fillable == Fillable::host_waits);
 }
 
-// The one rule. A reason that would keep the bubble empty in any case comes first.
-Decision Session::consider(TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble,
-                           const InFlight& in_flight, const Candidates& candidates) const {
+PlannerOptions Session::planner_options(double price) const {
   PlannerOptions options = options_.planner;
+  options.price = price;
   options.between_slices = spins_ ? pause_.spinning : pause_.asleep;
   options.launching = launching_;
   options.lateness = lateness_;
   options.surely_late = surely_late_;
   if (late_.careful() || !may_wait_) options.most_in_flight = 1;
-  if (bubble) options.price = budget_.price(bubble->rhythm);
+  return options;
+}
+
+// The one rule. A reason that would keep the bubble empty in any case comes first.
+Decision Session::consider(TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble,
+                           const InFlight& in_flight, const Candidates& candidates) const {
+  const PlannerOptions options = planner_options(bubble ? budget_.price(bubble->rhythm) : options_.planner.price);
   if (bubble && budget_.is_used_up()) return refused(bubble->id, Unfilled::held_back);
   const Duration guard = bubble ? budget_.guard(*bubble) : Duration{};
   Decision decision = plan(options, now, seen, bubble, in_flight, candidates, guard);

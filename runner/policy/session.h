@@ -164,10 +164,11 @@ class Session {
   void learn_lateness(const SliceRecord& slice);
   void take_iteration(const Iteration& iteration);
   void watch(const Iteration& iteration);
-  std::optional<Unfilled> why_unfilled(const Bubble& bubble) const;
+  void count_unfilled(const Bubble& bubble);
+  bool had_room(const Bubble& bubble) const;
+  PlannerOptions planner_options(double price) const;
   void note_lack_of_work();
   bool may_launch() const;
-  bool only_its_share_refuses(const Bubble& bubble, const FillView& view) const;
   bool may_launch_in_one_queue(const FillView& view) const;
   Decision consider(TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble, const InFlight& in_flight,
                     const Candidates& candidates) const;

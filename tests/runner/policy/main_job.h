@@ -12,12 +12,14 @@
 
 namespace weft::testing {
 
-inline Bubble bubble_of(std::uint64_t id, std::uint64_t iteration, std::uint64_t turn, std::uint64_t rhythm = 1) {
+inline Bubble bubble_of(std::uint64_t id, std::uint64_t iteration, std::uint64_t turn, std::uint64_t rhythm = 1,
+                        std::int32_t ordinal = 0) {
   Bubble bubble;
   bubble.id = id;
   bubble.iteration = iteration;
   bubble.turn = turn;
   bubble.rhythm = rhythm;
+  bubble.slot.ordinal = ordinal;
   return bubble;
 }
 
@@ -42,7 +44,7 @@ struct MainJob {
       ++since;
       int used = 0;
       for (int bubble = 0; bubble < 8; ++bubble) {
-        if (!budget.may_fill(bubble_of(++bubbles, number, turn, rhythm))) continue;
+        if (!budget.may_fill(bubble_of(++bubbles, number, turn, rhythm, bubble))) continue;
         budget.launched(number);
         ++used;
       }
