@@ -22,6 +22,8 @@ struct Setting {
 
 const std::vector<Setting>& settings() {
   static const std::vector<Setting> all{{"weft", "budget 0 %", 0},
+                                        {"weft", "budget 0.003 %", 0.00003},
+                                        {"weft", "budget 0.01 %", 0.0001},
                                         {"weft", "budget 0.03 %", 0.0003},
                                         {"weft", "budget 0.1 %", 0.001},
                                         {"weft", "budget 0.3 %", 0.003},

@@ -489,6 +489,27 @@ TEST(Session, ABudgetThatCannotBeKeptEndsFilling) {
   EXPECT_GT(device.unfilled(Unfilled::held_back), 0U);
 }
 
+// One long bubble in an iteration, and two that no slice fits in.
+TEST(Session, WaitsWithoutRoomForASliceAreNoPartOfTheShareThatIsFilled) {
+  VirtualDevice device(filling(0.01));
+  const auto filled_of = [&](int iterations, Duration cost) {
+    int filled = 0;
+    for (int i = 0; i < 3 * iterations; ++i) {
+      const std::size_t before = device.launches.size();
+      device.microbatch(200us, i % 3 == 0 ? Duration(5ms) : Duration(100us));
+      if (device.launches.size() == before) continue;
+      device.advance(device.time + cost);
+      ++filled;
+    }
+    return filled;
+  };
+  filled_of(60, 2ms);
+  ASSERT_EQ(device.session.snapshot().share, 1.0 / 64);
+  const int filled = filled_of(128, {});
+  EXPECT_GE(filled, 1);
+  EXPECT_LE(filled, 4) << "with the others a sixty-fourth would be six";
+}
+
 TEST(Session, HarmlessFillKeepsTheBudgetAndAllBubblesButThoseOfControlIterations) {
   VirtualDevice device(filling(0.01));
   run(device, 600);
