@@ -209,11 +209,14 @@ void Streams::context_waits(const Event& wait) {
 void Streams::find_sharers() {
   are_sharers_stale_ = false;
   sharers_.fill(0);
+  sharing_ = 0;
   if (streams_.size() > sharers_.size()) return;
   for (std::size_t i = 0; i < streams_.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (!queues_.are_apart(streams_[i].id, streams_[j].id, HeldBy::wait))
         sharers_[i] |= std::uint64_t{1} << j, sharers_[j] |= std::uint64_t{1} << i;
+  for (std::size_t i = 0; i < streams_.size(); ++i)
+    if (sharers_[i] != 0) sharing_ |= std::uint64_t{1} << i;
 }
 
 // Has work that it may not get to, or is asked whether it has.
@@ -226,8 +229,8 @@ bool Streams::may_be_held_up(const Stream& stream) const {
 std::uint64_t Streams::held_up_perhaps() const {
   std::uint64_t found = 0;
   if (streams_.size() > sharers_.size() || one_queue_ || leaves_nothing_out_) return ~found;
-  for (std::size_t i = 0; i < streams_.size(); ++i)
-    if (sharers_[i] != 0 && may_be_held_up(streams_[i])) found |= std::uint64_t{1} << i;
+  for (std::uint64_t left = sharing_; left != 0; left &= left - 1)
+    if (may_be_held_up(streams_[static_cast<std::size_t>(std::countr_zero(left))])) found |= left & -left;
   return found;
 }
 

@@ -62,6 +62,9 @@ void Streams::group_issued(const Group& group, Ticket ticket) {
   is_stale_ = is_stale_ || reads_.past || is_late;
   Stream* stream = find_or_add(group.stream);
   if (stream == nullptr) return;
+  stream->has_others =
+      stream->has_others || stream->communicator.value_or(group.slot.communicator) != group.slot.communicator;
+  stream->communicator = group.slot.communicator;
   const bool ends_sends = !group.send_only && std::exchange(stream->sends_only, false);
   is_stale_ = is_stale_ || (reads_.counts && ends_sends);
   if (group.done) return;

@@ -143,10 +143,12 @@ class Streams {
     RingQueue<Mark> ahead{65536};      // issued, not reached
     RingQueue<GroupId> groups{32768};  // issued on this stream, not done
     Answer answer;
-    std::uint64_t asked = 0;       // in which period of questions
-    std::uint64_t done = 0;        // groups
-    std::uint64_t waits = 0;       // for groups of other streams
-    std::uint64_t waited_for = 0;  // its groups, by other streams
+    std::uint64_t asked = 0;                     // in which period of questions
+    std::uint64_t done = 0;                      // groups
+    std::uint64_t waits = 0;                     // for groups of other streams
+    std::uint64_t waited_for = 0;                // its groups, by other streams
+    std::optional<CommunicatorId> communicator;  // of its groups
+    bool has_others = false;                     // some were of another one
     bool sends_only = true;
     std::uint64_t launched = 0;  // marks that may have had something to compute before them
     bool had_work = false;       // was busy when it was asked
@@ -251,7 +253,8 @@ class Streams {
   bool waits_for_earlier(const Group& group, IsOne is_one) const {
     if (group.captured != Captured::none) return false;
     for (const Stream& each : streams_) {
-      for (std::size_t i = 0; each.id != group.stream && i < each.groups.size() && each.groups[i] < group.id; ++i) {
+      if (each.id == group.stream || (each.communicator != group.slot.communicator && !each.has_others)) continue;
+      for (std::size_t i = 0; i < each.groups.size() && each.groups[i] < group.id; ++i) {
         const Group* other = groups_.find(each.groups[i]);
         if (other != nullptr && other->captured == Captured::none &&
             other->slot.communicator == group.slot.communicator && is_one(*other))
@@ -352,6 +355,7 @@ class Streams {
   std::array<std::uint16_t, 256> places_{};  // where streams were found last, by the end of their ids
   // Of each of the first streams the others, a bit for each, that may share its hardware queue. Not kept of more.
   std::array<std::uint64_t, 64> sharers_{};
+  std::uint64_t sharing_ = 0;  // which of them have any
   bool are_sharers_stale_ = true;
   std::vector<StreamId> host_waits_;
   std::vector<BlockedPlace> blocked_;       // of the latest verdict
