@@ -22,12 +22,10 @@ void EstimatedRank::add(const Bubble& bubble) {
   ++result_.bubbles;
   result_.idle += length;
   if (budget_.leaves_out(bubble)) result_.left_out += length;
-  const std::uint64_t slices_before = result_.slices;
-  if (budget_.may_fill(bubble))
-    fill(bubble);
-  else
-    count(Unfilled::held_back);
-  if (budget_.is_limited(bubble) && had_room(bubble)) budget_.had_room(bubble, result_.slices != slices_before);
+  const bool may_fill = budget_.may_fill(bubble);
+  const bool is_filled = may_fill && fill(bubble);
+  if (!may_fill) count(Unfilled::held_back);
+  if (budget_.is_limited(bubble) && had_room(bubble)) budget_.had_room(bubble, is_filled);
 }
 
 // As Session has it.
@@ -37,7 +35,8 @@ bool EstimatedRank::had_room(const Bubble& bubble) {
   return plan(planner_, bubble.opened, bubble.opened, bubble, {}, stream_.offer(0).candidates).launch;
 }
 
-void EstimatedRank::fill(const Bubble& bubble) {
+// False: it got no slice, which is counted.
+bool EstimatedRank::fill(const Bubble& bubble) {
   const DispatcherTimes& times = options_.dispatcher;
   planner_.price = budget_.price(bubble.rhythm);
   const std::uint64_t slices_before = result_.slices;
@@ -60,10 +59,12 @@ void EstimatedRank::fill(const Bubble& bubble) {
   }
   for (const SliceRecord& slice : finished_) result_.units += slice.unit_done ? 1 : 0;
   finished_.clear();
-  if (result_.slices != slices_before)
+  const bool is_filled = result_.slices != slices_before;
+  if (is_filled)
     ++result_.filled_bubbles;
   else
     count(last.refusal.value_or(Unfilled::other));
+  return is_filled;
 }
 
 // False: nothing that the planner may say later would change its answer.

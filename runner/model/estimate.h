@@ -45,7 +45,7 @@ class EstimatedRank {
   const Estimate& result() const { return result_; }
 
  private:
-  void fill(const Bubble& bubble);
+  bool fill(const Bubble& bubble);
   bool had_room(const Bubble& bubble);
   bool launch_all(const Bubble& bubble, TimePoint seen, TimePoint& now, Decision& last);
   void count(Unfilled reason) { ++result_.unfilled[static_cast<std::size_t>(reason)]; }

@@ -61,7 +61,7 @@ bool Budget::may_fill(const Bubble& bubble) const {
 bool Budget::is_chosen(const KnownRhythm& known, const Bubble& bubble) {
   // How long one without a forecast will be is not known.
   const bool is_by_length = known.longest && bubble.forecast;
-  const double share = is_by_length ? known.longest->share_at(bubble.forecast->median) : levels[known.level].share();
+  const double share = is_by_length ? known.longest->share_at(bubble.forecast->median) : levels[known.level].share;
   const auto ordinal = static_cast<std::uint64_t>(bubble.slot.ordinal);
   const auto peers = static_cast<std::uint64_t>(bubble.slot.receive_peer + bubble.slot.send_peer);
   const std::uint64_t place = bubble.turn * golden + ordinal * silver + peers * bronze;
@@ -82,15 +82,14 @@ bool Budget::is_limited(const Bubble& bubble) const {
 }
 
 void Budget::had_room(const Bubble& bubble, bool filled) {
-  KnownRhythm* const known = find(bubble.rhythm);
-  if (known == nullptr || !bubble.forecast) return;
-  known->bubbles.bubble_closed(bubble.forecast->median);
+  WEFT_DCHECK(is_limited(bubble));
+  find(bubble.rhythm)->bubbles.bubble_closed(bubble.forecast->median);
   kept_back_ = kept_back_ || (!filled && fillable_rhythm(bubble) != nullptr);
 }
 
 void Budget::choose_longest(KnownRhythm& known) {
-  const bool all_or_none = known.level == barred || levels[known.level].share() == 1;
-  known.longest = all_or_none ? std::nullopt : known.bubbles.share(levels[known.level].share());
+  const double share = levels[known.level].share;
+  known.longest = share == 0 || share == 1 ? std::nullopt : known.bubbles.share(share);
 }
 
 // The first price, before anything is known, keeps most pipelines within the budget: of 1F1B with a jitter of 5 % it
@@ -102,7 +101,7 @@ double Budget::first_price() const {
 
 double Budget::price(std::uint64_t rhythm) const {
   const KnownRhythm* const known = find(rhythm);
-  return caution_ * first_price() * (known == nullptr ? 1 : levels[std::min(known->level, lowest_level)].dearer);
+  return caution_ * first_price() * (known == nullptr ? 1 : levels[known->level].dearer);
 }
 
 // Measuring the slowdown takes hundreds of iterations. Overruns are known at once, but not how many of them the
@@ -255,7 +254,7 @@ Budget::Change Budget::decide(KnownRhythm& known) {
 Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
   std::uint32_t level = known.level + 1;
   const auto cost_at = [&](std::uint32_t lower) {
-    return reason.estimate * (lower == 1 ? 0.5 : levels[lower].share() / levels[known.level].share());
+    return reason.estimate * (lower == 1 ? 0.5 : levels[lower].share / levels[known.level].share);
   };
   if (known.went_back) {
     known.tried = known.level;

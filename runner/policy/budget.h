@@ -82,22 +82,22 @@ class Budget {
   // where lengths differ the longest ones bring more than half of the bubble time. With one or two bubbles in an
   // iteration fewer of them cost the iterations that are filled as much: there only a longer guard helps.
   struct Level {
-    double dearer;         // times the first price
-    std::uint32_t halved;  // so many times the bubbles are halved that are filled
-    double guard;          // of the shortest of them
-    double share() const { return 1.0 / (1U << halved); }
+    double dearer;  // times the first price
+    double share;   // of the bubbles that are filled
+    double guard;   // of the shortest of them
   };
   static constexpr double third = 1.0 / 3;
-  static constexpr std::array<Level, 8> levels{{{1, 0, 0},
-                                                {4, 0, 0},
-                                                {16, 1, third},
-                                                {64, 2, third},
-                                                {256, 3, third},
-                                                {256, 4, 0.5},
-                                                {256, 5, 0.5},
-                                                {256, 6, 2 * third}}};
-  // Behind them nothing of this rhythm is filled any more.
-  static constexpr std::uint32_t barred = levels.size(), lowest_level = barred - 1;
+  static constexpr std::array<Level, 9> levels{{{1, 1, 0},
+                                                {4, 1, 0},
+                                                {16, 1.0 / 2, third},
+                                                {64, 1.0 / 4, third},
+                                                {256, 1.0 / 8, third},
+                                                {256, 1.0 / 16, 0.5},
+                                                {256, 1.0 / 32, 0.5},
+                                                {256, 1.0 / 64, 2 * third},
+                                                {256, 0, 0}}};
+  // At the last one nothing of this rhythm is filled any more.
+  static constexpr std::uint32_t barred = levels.size() - 1, lowest_level = barred - 1;
 
   // The state of one rhythm. Only iterations of one rhythm are compared.
   struct KnownRhythm {
@@ -129,9 +129,7 @@ class Budget {
            (known.level - 1 > known.tried || known.compared >= known.try_again);
   }
   bool is_held(const KnownRhythm& known) const { return known.held_for > 0 && known.held_for > allowed(); }
-  double share_of(const KnownRhythm& known) const {
-    return known.level == barred || is_held(known) ? 0 : levels[known.level].share();
-  }
+  double share_of(const KnownRhythm& known) const { return is_held(known) ? 0 : levels[known.level].share; }
   // But for the share of its bubbles.
   const KnownRhythm* fillable_rhythm(const Bubble& bubble) const;
   static bool is_chosen(const KnownRhythm& known, const Bubble& bubble);

@@ -39,6 +39,20 @@ struct ForecastJob {
       over(longer);
     }
   }
+  // Until no more than this share of the bubbles may be filled.
+  void run_down_to(double share) {
+    while (budget.present().share > share) {
+      run(1);
+      ASSERT_LT(number, 20'000U);
+    }
+  }
+  // Nothing can be launched in the long bubbles any more, but in others.
+  void expect_fill_of_others_over(std::uint64_t iterations) {
+    most = milliseconds(10);
+    const double before = filled;
+    run(iterations);
+    EXPECT_GT(filled, before);
+  }
   // How much longer iterations are over so many more, as a share.
   double slowdown_over(std::uint64_t iterations) {
     const double before = waited;
@@ -173,19 +187,13 @@ TEST(BudgetShare, AStepBackThatWasTooMuchIsTriedMoreAndMoreSeldom) {
     EXPECT_GT(tries[i] - tries[i - 1], 1.5 * static_cast<double>(tries[i - 1] - tries[i - 2]));
 }
 
-// Nothing can be launched in the long bubbles, and the others are too short.
+// The others are too short.
 TEST(BudgetShare, IsLargerWhereItKeepsAllBubblesEmpty) {
   ForecastJob job;
   job.costs = 1;
   job.heals = milliseconds(100);
-  while (job.budget.present().share > 1.0 / 8) {
-    job.run(1);
-    ASSERT_LT(job.number, 20'000U);
-  }
-  job.most = milliseconds(10);
-  const double filled = job.filled;
-  job.run(2000);
-  EXPECT_GT(job.filled, filled);
+  job.run_down_to(1.0 / 8);
+  job.expect_fill_of_others_over(2000);
 }
 
 // So few may be filled that most iterations have none.
@@ -193,14 +201,8 @@ TEST(BudgetShare, IsLargerWhereItKeepsTheFewBubblesEmptyThatAreLeft) {
   ForecastJob job;
   job.costs = 2;
   job.heals = milliseconds(100);
-  while (job.budget.present().share > 0.02) {
-    job.run(1);
-    ASSERT_LT(job.number, 20'000U);
-  }
-  job.most = milliseconds(10);
-  const double filled = job.filled;
-  job.run(4000);
-  EXPECT_GT(job.filled, filled);
+  job.run_down_to(0.02);
+  job.expect_fill_of_others_over(4000);
 }
 
 // At a price that is far higher.
