@@ -58,6 +58,7 @@ void run(benchmark::State& state, weft::pipeline::Schedule schedule, Part part) 
     weft::SessionOptions options;
     options.fills = true;
     options.slowdown_budget = 0.01;
+    options.dark = true;
     weft::Session session(options, sink);
     Clock::duration spent{};
     const Clock::duration clock = clock_alone();

@@ -9,10 +9,11 @@ namespace weft {
 
 // By how the iteration before ended it is known how this one will: without that nobody would see its end.
 bool Detector::Implementation::goes_dark(std::uint64_t turn) const {
-  return goes_dark_ != nullptr && turn != 0 && iterations_.sure() && iterations_.length() != 0 && goes_dark_(turn);
+  return dark_turns_.has(turn) && iterations_.sure() && iterations_.length() != 0;
 }
 
 std::optional<std::uint64_t> Detector::Implementation::marks_only() const {
+  if (!dark_turns_.has_any()) return std::nullopt;
   const Ahead ahead = iterations_.ahead();
   return ahead.ends_with != 0 && goes_dark(ahead.turn) ? std::optional(ahead.ends_with) : std::nullopt;
 }

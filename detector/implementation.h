@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "detector/bounds.h"
+#include "detector/dark_turns.h"
 #include "detector/detector.h"
 #include "detector/groups.h"
 #include "detector/iterations.h"
@@ -36,7 +37,7 @@ class Detector::Implementation {
         slots_(options.history, options.warm_up_iterations),
         said_bubbles_(options.history, options.warm_up_iterations),
         longest_period_(static_cast<std::uint32_t>(options.longest_period)),
-        goes_dark_(options.goes_dark) {
+        dark_turns_(options.goes_dark) {
     remembered_.reserve(most_remembered);
     host_waits_.reserve(most_host_waits);
     findings_.reserve(16);
@@ -49,9 +50,7 @@ class Detector::Implementation {
   }
   bool capture_is_open() const { return captures_ != 0; }
   bool is_dark() const { return dark_since_.has_value(); }
-  void stay_dark() {
-    goes_dark_ = [](std::uint64_t) { return true; };
-  }
+  void stay_dark() { dark_turns_.take_all(); }
   std::optional<TimePoint> dark_since() const { return dark_since_; }
   std::uint64_t running_turn() const { return iterations_.running_turn(); }
   std::optional<TimePoint> expected_end() const { return iterations_.expected_end(); }
@@ -139,7 +138,7 @@ class Detector::Implementation {
   SaidTurns said_turns_;
   SaidBubbles said_bubbles_;
   std::uint32_t longest_period_;
-  bool (*goes_dark_)(std::uint64_t turn);
+  DarkTurns dark_turns_;
   std::optional<TimePoint> dark_since_;
   std::uint32_t table_ = 0;  // of the rhythm; 0: none is known
   RingQueue<Remembered> remembered_{most_remembered};

@@ -307,12 +307,6 @@ void Streams::looked() {
   are_sharers_stale_ = are_sharers_stale_ || found;
 }
 
-Answer Streams::current_answer(const Stream& stream) const {
-  // Nobody can ask a stream that is gone. It had no mark left.
-  if (stream.destroyed) return {StreamAnswer::dry};
-  return stream.asked == questions_ ? stream.answer : Answer{};
-}
-
 std::optional<Answer> Streams::answer_of(StreamId id) const {
   if (id == 0 && is_learning_) return std::nullopt;
   if (id == 0) return Answer{others_unknown_ == questions_ ? StreamAnswer::unknown : StreamAnswer::none};

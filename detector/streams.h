@@ -223,7 +223,11 @@ class Streams {
   bool is_waiting(const Stream& stream) const {
     return stream.at.kind == Kind::wait && (stream.at.passed != 0 || groups_.pending(stream.at.group));
   }
-  Answer current_answer(const Stream& stream) const;
+  Answer current_answer(const Stream& stream) const {
+    // Nobody can ask a stream that is gone. It had no mark left.
+    if (stream.destroyed) return {StreamAnswer::dry};
+    return stream.asked == questions_ ? stream.answer : Answer{};
+  }
   Group* first_pending(const Stream& stream) const;
   static bool has_known_mark_ahead(const Stream& stream);
   bool is_asked(const Stream& stream) const;
@@ -264,7 +268,7 @@ class Streams {
     return false;
   }
   UnderWay look_for_groups() const;
-  const char* why_captured(const Stream& stream) const;  // nullptr: it is in no captured step
+  static const char* why_captured(const Group& group);
   bool may_compute(const Mark& wait) const;
   bool has_asked() const;
   Idleness explain(const Standing& standing) const;

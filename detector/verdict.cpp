@@ -33,7 +33,7 @@ Streams::Position Streams::position(const Stream& stream) const {
   if (at.kind == Kind::lost) return Position::lost;
   if (is_in_group(stream)) return Position::in_group;
   if (is_waiting(stream)) return Position::waiting;
-  const StreamAnswer says = stream.destroyed ? StreamAnswer::dry : current_answer(stream).says;
+  const StreamAnswer says = current_answer(stream).says;
   if (stream.ahead.empty()) {
     if (stream.abandoned) return Position::lost;
     return says == StreamAnswer::busy && has_more_than_holder(stream) ? Position::ordered : Position::behind;
@@ -51,10 +51,10 @@ bool Streams::may_compute(const Mark& wait) const {
   return wait.in_graph == InGraph::somewhere || (wait.in_graph == InGraph::at_its_head && is_over(wait.awaited));
 }
 
-const char* Streams::why_captured(const Stream& stream) const {
-  const Group* group = stream.at.kind == Kind::start ? groups_.find(stream.at.group) : nullptr;
-  if (group == nullptr || group->done || group->captured == Captured::none) return nullptr;
-  return group->captured == Captured::graph ? captured_step : unseen_kernel;
+// Nothing: it is no captured step.
+const char* Streams::why_captured(const Group& group) {
+  if (group.captured == Captured::none) return nullptr;
+  return group.captured == Captured::graph ? captured_step : unseen_kernel;
 }
 
 // False: the stream runs for sure, nobody has to be asked.
@@ -65,7 +65,7 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
       standing.doubtful = standing.doubtful || stream.is_doubtful;
       return stream.is_doubtful;
     case Position::in_group:
-      if (const char* why = why_captured(stream)) standing.captured = why;
+      if (const char* why = why_captured(*groups_.find(stream.at.group))) standing.captured = why;
       if (standing.in_group == nullptr) standing.in_group = &stream;
       return true;
     case Position::waiting:
@@ -182,8 +182,10 @@ Streams::UnderWay Streams::look_for_groups() const {
     const Position where = stream.where;
     if ((where == Position::lost && !copies_out_of_sight(stream)) || waits_for_unknown(stream, where))
       return {true, nullptr};
-    if (where != Position::in_group || !has_begun(*groups_.find(stream.at.group))) continue;
-    const char* why = why_captured(stream);
+    if (where != Position::in_group) continue;
+    const Group& group = *groups_.find(stream.at.group);
+    if (!has_begun(group)) continue;
+    const char* why = why_captured(group);
     if (why == nullptr) return {true, nullptr};
     found.captured_step = why;
   }
