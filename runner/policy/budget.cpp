@@ -248,20 +248,26 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   return Change::more;
 }
 
-// As many levels down as keep the budget when half as many bubbles cost half as much, and a higher price alone at most
-// halves the cost. Nothing at all below the lowest.
+// As many levels down as keep the budget if fill costs there what it usually does; nothing at all below the lowest. No
+// more than a few times the budget, though, where it costs as much as a cautious guess says. And what a guard saves is
+// known where there is one: from there the guess alone counts.
 // From a level that was only tried, back to the one before.
 Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
+  constexpr double most_by_guess = 4;
+  const Level& now = levels[known.level];
   std::uint32_t level = known.level + 1;
-  const auto cost_at = [&](std::uint32_t lower) {
-    return reason.estimate * (lower == 1 ? 0.5 : levels[lower].share / levels[known.level].share);
+  const auto keeps = [&](const Level& lower) {
+    const double usual = reason.estimate * lower.usual / now.usual;
+    const double guess = reason.estimate * lower.cautious / now.cautious;
+    return now.guard > 0 ? guess <= target * allowed()
+                         : usual <= target * allowed() && guess <= most_by_guess * allowed();
   };
   if (known.went_back) {
     known.tried = known.level;
     known.patience = std::clamp(2 * known.patience, least_patience, most_patience);
     known.try_again = known.compared + known.patience;
   } else {
-    while (level < lowest_level && cost_at(level) > target * allowed()) ++level;
+    while (level < lowest_level && !keeps(levels[level])) ++level;
   }
   change_level(known, reason, level);
   const bool all_barred = std::all_of(rhythms_.begin(), rhythms_.end(),

@@ -78,24 +78,27 @@ class Budget {
 
  private:
   // How much is filled: each level costs less than the one before. A price that is four times as high halves what
-  // overruns cost. The rest of the price is paid once for each bubble, mostly: half as many cost half as much, and
-  // where lengths differ the longest ones bring more than half of the bubble time. With one or two bubbles in an
-  // iteration fewer of them cost the iterations that are filled as much: there only a longer guard helps.
+  // overruns cost. The rest of the price is paid once for each bubble, mostly, and less where a guard is left: where
+  // lengths differ the longest bubbles bring more than half of the bubble time. With one or two bubbles in an iteration
+  // fewer of them cost the iterations that are filled as much: there only a longer guard helps.
   struct Level {
     double dearer;  // times the first price
     double share;   // of the bubbles that are filled
     double guard;   // of the shortest of them
+    // Of what it costs at the first level:
+    double usual;     // in pipelines in virtual time (docs/slowdown-budget.md), the second one by overruns alone
+    double cautious;  // if half as many bubbles cost half as much, and the longer guard saves half
   };
   static constexpr double third = 1.0 / 3;
-  static constexpr std::array<Level, 9> levels{{{1, 1, 0},
-                                                {4, 1, 0},
-                                                {16, 1.0 / 2, third},
-                                                {64, 1.0 / 4, third},
-                                                {256, 1.0 / 8, third},
-                                                {256, 1.0 / 16, 0.5},
-                                                {256, 1.0 / 32, 0.5},
-                                                {256, 1.0 / 64, 2 * third},
-                                                {256, 0, 0}}};
+  static constexpr std::array<Level, 9> levels{{{1, 1, 0, 1, 1},
+                                                {4, 1, 0, 0.5, 0.5},
+                                                {16, 1.0 / 2, third, 0.4, 1.0 / 2},
+                                                {64, 1.0 / 4, third, 0.2, 1.0 / 4},
+                                                {256, 1.0 / 8, third, 0.06, 1.0 / 8},
+                                                {256, 1.0 / 8, 2 * third, 0.02, 1.0 / 16},
+                                                {256, 1.0 / 16, 2 * third, 0.005, 1.0 / 32},
+                                                {256, 1.0 / 64, 2 * third, 0.001, 1.0 / 128},
+                                                {256, 0, 0, 0, 0}}};
   // At the last one nothing of this rhythm is filled any more.
   static constexpr std::uint32_t barred = levels.size() - 1, lowest_level = barred - 1;
 

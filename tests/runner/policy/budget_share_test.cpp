@@ -116,7 +116,8 @@ TEST(BudgetShare, WhatItDoesNotHealTakesAwayBubbles) {
   job.costs = 1.5;  // of each bubble, 9 % in all
   job.heals = milliseconds(100);
   job.run(400);
-  EXPECT_LT(job.slowdown_over(1000), 0.01);
+  // One of them costs 0.75 % of an iteration: an eighth is one or two, and the estimate a median.
+  EXPECT_LT(job.slowdown_over(1000), 0.012);
   EXPECT_GT(job.filled_over(1000), 0.1);
 }
 
@@ -241,7 +242,7 @@ TEST(BudgetShare, IsNoLargerBecauseNoneIsChosenForLong) {
     job.lengths.assign(static_cast<std::size_t>(others), std::chrono::microseconds(100));
     job.lengths.push_back(milliseconds(20));
     job.least = milliseconds(1);
-    job.costs = 100;
+    job.costs = 400;
     job.heals = milliseconds(100);
     job.run(24);
     ASSERT_EQ(job.budget.present().share, 1.0 / 64);

@@ -99,9 +99,9 @@ TEST(Budget, StopsWhenNotEvenLittleIsCheapEnough) {
 
 TEST(Budget, NothingIsDecidedBeforeASecondLook) {
   MainJob job;
-  job.run(20, [](double share) { return 100 + 50 * share; });
+  job.run(20, [](double share) { return 100 + 400 * share; });
   EXPECT_EQ(job.changes[Budget::Change::less], 0);
-  job.run(8, [](double share) { return 100 + 50 * share; });
+  job.run(8, [](double share) { return 100 + 400 * share; });
   EXPECT_EQ(job.changes[Budget::Change::less], 1);
   EXPECT_EQ(job.budget.present().share, 1.0 / 64) << "the lowest: it is not sure yet";
 }

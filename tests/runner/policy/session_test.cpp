@@ -436,7 +436,7 @@ TEST(Session, WaitsWithoutRoomForASliceAreNoPartOfTheShareThatIsFilled) {
     }
     return filled;
   };
-  filled_of(60, 2ms);
+  filled_of(60, 20ms);
   ASSERT_EQ(device.session.snapshot().share, 1.0 / 64);
   const int filled = filled_of(128, {});
   EXPECT_GE(filled, 1);
