@@ -1,4 +1,4 @@
-// Which iterations go dark: the schedule of DetectorOptions, asked once for a turn. Pure.
+// Which iterations go dark: the answers of the schedule of DetectorOptions, a pure function, kept for the latest turns.
 //
 // Used by the detector, one thread, at every event and every look: for the turn of the iteration that runs, and for
 // that of the one which the host issues.

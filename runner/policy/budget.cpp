@@ -237,8 +237,8 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   }
   if (whole) known.too_much = false;
   // Up again when there is room for that. A quarter of the price was seen to cost up to five times as much, and from
-  // the second level on it is for twice as many bubbles. Fill does not make iterations shorter: where it seems
-  // to, something else is being measured.
+  // the second level on it is for twice as many bubbles, or four times. Fill does not make iterations shorter: where it
+  // seems to, something else is being measured.
   const double enough = allowed() / (known.level <= 1 ? 5 : 8);
   const bool cheap = (sure && sure->high <= enough) || (whole && slowdown->estimate <= enough);
   if ((whole || cheap) && std::exchange(known.went_back, false)) known.patience = 0;
@@ -248,19 +248,20 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   return Change::more;
 }
 
-// As many levels down as keep the budget if fill costs there what it usually does; nothing at all below the lowest. No
-// more than a few times the budget, though, where it costs as much as a cautious guess says. And what a guard saves is
-// known where there is one: from there the guess alone counts.
+// As many levels down as keep the budget if fill costs there what it typically does, and cost no more than twice the
+// budget if it costs as much as in any other pipeline. From a level with a guard on, of which the effect is measured by
+// then: as many as keep the budget if half as many bubbles cost half as much. Nothing at all below the lowest.
 // From a level that was only tried, back to the one before.
 Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
-  constexpr double most_by_guess = 4;
+  constexpr double most_over = 2, with_longer_guard = 0.6;
   const Level& now = levels[known.level];
   std::uint32_t level = known.level + 1;
   const auto keeps = [&](const Level& lower) {
-    const double usual = reason.estimate * lower.usual / now.usual;
-    const double guess = reason.estimate * lower.cautious / now.cautious;
-    return now.guard > 0 ? guess <= target * allowed()
-                         : usual <= target * allowed() && guess <= most_by_guess * allowed();
+    const double enough = target * allowed();
+    if (now.guard > 0)
+      return reason.estimate * lower.share / now.share * (lower.guard > now.guard ? with_longer_guard : 1) <= enough;
+    return reason.estimate * lower.typical / now.typical <= enough &&
+           reason.estimate * lower.most / now.most <= most_over * allowed();
   };
   if (known.went_back) {
     known.tried = known.level;

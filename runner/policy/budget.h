@@ -85,19 +85,20 @@ class Budget {
     double dearer;  // times the first price
     double share;   // of the bubbles that are filled
     double guard;   // of the shortest of them
-    // Of what it costs at the first level:
-    double usual;     // in pipelines in virtual time (docs/slowdown-budget.md), the second one by overruns alone
-    double cautious;  // if half as many bubbles cost half as much, and the longer guard saves half
+    // Of what it costs at the first level, in pipelines in virtual time (docs/slowdown-budget.md). The second one
+    // halves what overruns cost, and there are next to none in these.
+    double typical;  // the median of six
+    double most;     // of any of them
   };
   static constexpr double third = 1.0 / 3;
   static constexpr std::array<Level, 9> levels{{{1, 1, 0, 1, 1},
-                                                {4, 1, 0, 0.5, 0.5},
-                                                {16, 1.0 / 2, third, 0.4, 1.0 / 2},
-                                                {64, 1.0 / 4, third, 0.2, 1.0 / 4},
-                                                {256, 1.0 / 8, third, 0.06, 1.0 / 8},
-                                                {256, 1.0 / 8, 2 * third, 0.02, 1.0 / 16},
-                                                {256, 1.0 / 16, 2 * third, 0.005, 1.0 / 32},
-                                                {256, 1.0 / 64, 2 * third, 0.001, 1.0 / 128},
+                                                {4, 1, 0, 0.5, 1},
+                                                {16, 1.0 / 2, third, 0.4, 0.65},
+                                                {64, 1.0 / 4, third, 0.2, 0.4},
+                                                {256, 1.0 / 8, third, 0.06, 0.2},
+                                                {256, 1.0 / 8, 2 * third, 0.02, 0.125},
+                                                {256, 1.0 / 16, 2 * third, 0.005, 0.1},
+                                                {256, 1.0 / 64, 2 * third, 0.001, 1.0 / 64},
                                                 {256, 0, 0, 0, 0}}};
   // At the last one nothing of this rhythm is filled any more.
   static constexpr std::uint32_t barred = levels.size() - 1, lowest_level = barred - 1;

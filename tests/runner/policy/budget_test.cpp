@@ -227,6 +227,39 @@ TEST(Budget, TrainingAndEvaluationInTurnAreComparedEachWithItself) {
   EXPECT_NEAR(job.budget.longest().slowdown->estimate, 0.0075, 0.0001);
 }
 
+// No more than what the budget allows in most pipelines, nor than twice as much in any.
+TEST(Budget, ChoosesALevelByWhatFillCostsInOtherPipelines) {
+  const auto share_after = [](double percent) {
+    MainJob job;
+    job.run(28, [&](double share) { return share == 1 ? 100 + percent : 100.0; });
+    EXPECT_EQ(job.changes[Budget::Change::less], 1);
+    return job.budget.present().share;
+  };
+  EXPECT_EQ(share_after(1.5), 1.0) << "at a higher price";
+  EXPECT_EQ(share_after(1.9), 1.0 / 2);
+  EXPECT_EQ(share_after(3.5), 1.0 / 4);
+  EXPECT_EQ(share_after(9), 1.0 / 8);
+  EXPECT_EQ(share_after(15), 1.0 / 8) << "behind a longer guard";
+  EXPECT_EQ(share_after(18), 1.0 / 16);
+  EXPECT_EQ(share_after(25), 1.0 / 64);
+}
+
+// The savings of a guard are measured there.
+TEST(Budget, FromALevelWithAGuardHalfAsManyBubblesAreTakenToCostHalfAsMuch) {
+  MainJob job;
+  job.run(28, [](double) { return 100.0; });
+  const auto share_after_less = [&](double percent) {
+    const int before = job.changes[Budget::Change::less];
+    while (job.changes[Budget::Change::less] == before && job.number < 5000)
+      job.run(1, [&](double share) { return share > 0 ? 100 + percent : 100.0; });
+    return job.budget.present().share;
+  };
+  EXPECT_EQ(share_after_less(9), 1.0 / 8);
+  EXPECT_EQ(share_after_less(1.3), 1.0 / 8) << "behind a longer guard";
+  EXPECT_EQ(share_after_less(1.5), 1.0 / 16);
+  EXPECT_EQ(share_after_less(1.5), 1.0 / 64);
+}
+
 // A new rhythm is not known to be any cheaper than the one before.
 TEST(Budget, AnotherRhythmBeginsAtTheLevelOfTheOneBefore) {
   MainJob job;
