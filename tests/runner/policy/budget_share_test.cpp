@@ -75,8 +75,7 @@ struct ForecastJob {
     Iteration iteration;
     iteration.number = iteration.turn = iteration.since_found = number;
     iteration.rhythm = 1;
-    std::normal_distribution<double> by_chance(0, 1);
-    if (noise > 0) longer += noise * by_chance(random);
+    if (noise > 0) longer += std::normal_distribution<double>(0, noise)(random);
     iteration.ended += milliseconds(200) + Duration{static_cast<std::int64_t>(1e6 * longer)};
     budget.ended(iteration);
   }
