@@ -80,7 +80,8 @@ class Budget {
   // How much is filled: each level costs less than the one before. A price that is four times as high halves what
   // overruns cost. The rest of the price is paid once for each bubble, mostly, and less where a guard is left: where
   // lengths differ the longest bubbles bring more than half of the bubble time. With one or two bubbles in an iteration
-  // fewer of them cost the iterations that are filled as much: there only a longer guard helps.
+  // fewer of them cost the iterations that are filled as much: there only a longer guard helps, so the lowest level has
+  // one. A still higher price saves something only while the guard is that of short bubbles, at the third level.
   struct Level {
     double dearer;  // times the first price
     double share;   // of the bubbles that are filled
@@ -91,15 +92,16 @@ class Budget {
     double most;     // of any of them
   };
   static constexpr double third = 1.0 / 3;
-  static constexpr std::array<Level, 9> levels{{{1, 1, 0, 1, 1},
+  static constexpr std::array<Level, 10> levels{{{1, 1, 0, 1, 1},
                                                 {4, 1, 0, 0.5, 1},
-                                                {16, 1.0 / 2, third, 0.4, 0.65},
-                                                {64, 1.0 / 4, third, 0.2, 0.4},
-                                                {256, 1.0 / 8, third, 0.06, 0.2},
-                                                {256, 1.0 / 8, 2 * third, 0.02, 0.125},
-                                                {256, 1.0 / 16, 2 * third, 0.005, 0.1},
-                                                {256, 1.0 / 64, 2 * third, 0.001, 1.0 / 64},
-                                                {256, 0, 0, 0, 0}}};
+                                                {16, 1.0 / 2, third, 0.42, 0.65},
+                                                {4, 1.0 / 4, third, 0.2, 0.45},
+                                                {4, 1.0 / 8, third, 0.07, 0.2},
+                                                {4, 1.0 / 8, 2 * third, 0.03, 0.2},
+                                                {4, 1.0 / 16, third, 0.005, 0.11},
+                                                {4, 1.0 / 32, third, 0.002, 0.04},
+                                                {4, 1.0 / 64, 2 * third, 0.001, 1.0 / 64},
+                                                {4, 0, 0, 0, 0}}};
   // At the last one nothing of this rhythm is filled any more.
   static constexpr std::uint32_t barred = levels.size() - 1, lowest_level = barred - 1;
 

@@ -239,9 +239,9 @@ TEST(Budget, ChoosesALevelByWhatFillCostsInOtherPipelines) {
   EXPECT_EQ(share_after(1.9), 1.0 / 2);
   EXPECT_EQ(share_after(3.5), 1.0 / 4);
   EXPECT_EQ(share_after(9), 1.0 / 8);
-  EXPECT_EQ(share_after(15), 1.0 / 8) << "behind a longer guard";
-  EXPECT_EQ(share_after(18), 1.0 / 16);
-  EXPECT_EQ(share_after(25), 1.0 / 64);
+  EXPECT_EQ(share_after(15), 1.0 / 16);
+  EXPECT_EQ(share_after(25), 1.0 / 32);
+  EXPECT_EQ(share_after(60), 1.0 / 64);
 }
 
 // The savings of a guard are measured there.
@@ -257,6 +257,7 @@ TEST(Budget, FromALevelWithAGuardHalfAsManyBubblesAreTakenToCostHalfAsMuch) {
   EXPECT_EQ(share_after_less(9), 1.0 / 8);
   EXPECT_EQ(share_after_less(1.3), 1.0 / 8) << "behind a longer guard";
   EXPECT_EQ(share_after_less(1.5), 1.0 / 16);
+  EXPECT_EQ(share_after_less(1.5), 1.0 / 32);
   EXPECT_EQ(share_after_less(1.5), 1.0 / 64);
 }
 
@@ -433,7 +434,7 @@ TEST(Budget, ForWatchingARhythmIsHeldBackAndNotBarred) {
   job.budget.leave_for_watching(0);
   job.run(6000, [](double) { return 100.0; });
   EXPECT_DOUBLE_EQ(job.budget.present().share, 1) << "and it recovers";
-  EXPECT_EQ(job.changes[Budget::Change::more], 8) << "from nothing to the lowest share is said as well";
+  EXPECT_EQ(job.changes[Budget::Change::more], 9) << "from nothing to the lowest share is said as well";
   EXPECT_EQ(job.changes[Budget::Change::stop], 0);
 }
 
