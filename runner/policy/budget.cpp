@@ -27,7 +27,7 @@ constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U, silver = 0x6a09e667f3bcc90
 // Filling aims at so much of the budget: an estimate is not exact.
 constexpr double target = 0.8;
 // Quantiles of the normal distribution.
-constexpr double one_sided_95 = 1.644854, one_sided_98_8 = 2.257129, one_sided_99_5 = 2.575829;
+constexpr double standard_error = 1, one_sided_95 = 1.644854, one_sided_98_8 = 2.257129, one_sided_99_5 = 2.575829;
 // The first two runs have fewer: there are many trainings in which they are quick by chance.
 constexpr std::uint32_t few_control = 8;
 // A step back that was too much is tried again after so many iterations that are compared; twice as many each time.
@@ -35,6 +35,11 @@ constexpr std::uint64_t least_patience = 400, most_patience = 100'000;
 // No bubble that slices have room in is filled: nothing would ever be measured again. Where there is one in each
 // iteration, and a sixty-fourth may be filled, up to 155 follow each other of which none is.
 constexpr std::uint32_t most_kept_back = 200;
+
+bool is_enough(const std::optional<Slowdown>& slowdown) {
+  return slowdown && slowdown->filled >= fewest_filled && slowdown->control >= fewest_control &&
+         slowdown->runs >= fewest_runs;
+}
 
 }  // namespace
 
@@ -195,57 +200,68 @@ bool Budget::is_kept_empty(KnownRhythm& known, bool filled, bool kept_back) {
   return known.kept_back >= most_kept_back && may_go_back(known);
 }
 
-// It is likely that filling costs too much: a step down is cheap, and can be taken back. After many iterations, though:
-// before the third run it has to be as good as sure.
+// A step down is cheap, and can be taken back: it is enough that it is likely. By many runs, where so many are known:
+// then the cost lies above the target by more than its standard error. By the window after many iterations, and before
+// the third run it has to be as good as sure.
 std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known) const {
+  if (known.level == lowest_level) return std::nullopt;
+  if (const std::optional<Slowdown> many = known.ratios.over_many_runs(standard_error))
+    return many->low > target * allowed() ? known.ratios.over_many_runs() : std::nullopt;
   std::optional<Slowdown> likely = known.ratios.slowdown(one_sided_95);
   if (likely && likely->control < few_control) {
     likely = known.ratios.slowdown(one_sided_99_5);
     // Two runs can be no surer than this: then every iteration with fill took longer than all without, by the budget.
     if (!likely) likely = known.ratios.slowdown(one_sided_98_8);
   }
-  const bool enough = likely && likely->filled >= fewest_filled && likely->control >= fewest_control &&
-                      likely->runs >= fewest_runs && known.level < lowest_level;
-  return enough && likely->low > allowed() ? likely : std::nullopt;
+  if (!is_enough(likely)) return std::nullopt;
+  const std::optional<Slowdown> now = known.ratios.slowdown();
+  // A level that was chosen by measuring is likely to keep the budget: there the estimate less its standard error
+  // counts.
+  const double cost = known.before ? (now->estimate + now->low) / 2 : now->estimate;
+  const bool seems = (now->control >= Ratios::window && cost > target * allowed()) ||
+                     (now->control >= fewest_by_estimate && cost > far_above * allowed());
+  return seems || likely->low > allowed() ? now : std::nullopt;
 }
 
 // Looks are many, and those between two runs share these: so it is sure only where an interval of 99.9 % is beyond the
-// budget, or an estimate from a whole window. Without that nothing is given up altogether.
-Budget::Change Budget::decide(KnownRhythm& known) {
-  if (const std::optional<Slowdown> likely = likely_too_much(known)) return fill_less(known, *likely);
-  const std::optional<Slowdown> slowdown = known.ratios.slowdown();
-  if (!slowdown || slowdown->filled < fewest_filled || slowdown->control < fewest_control ||
-      slowdown->runs < fewest_runs)
-    return Change::none;
+// budget. By the window, as what fill costs may have changed. But without that nothing is given up altogether, and then
+// for good: at the lowest level by many runs, once so many are known.
+std::optional<Slowdown> Budget::surely_more_than(double allowed, const KnownRhythm& known) const {
+  const std::optional<Slowdown> many = known.ratios.over_many_runs(Ratios::interval_99_9);
+  if (known.level == lowest_level && many) return many->low > allowed ? known.ratios.over_many_runs() : std::nullopt;
   const std::optional<Slowdown> sure = known.ratios.slowdown(Ratios::interval_99_9);
+  return is_enough(sure) && sure->low > allowed ? known.ratios.slowdown() : std::nullopt;
+}
+
+Budget::Change Budget::decide(KnownRhythm& known) {
   // That watching costs so much may have been a mistake: for it nothing is barred for the rest of the run.
   const double most = known.level == lowest_level ? budget_ : allowed();
-  if (sure && sure->low > most) return fill_less(known, *slowdown);
-  if (sure && sure->low > allowed()) return hold(known, *slowdown, sure->low);
+  if (const std::optional<Slowdown> sure = surely_more_than(most, known)) return fill_less(known, *sure);
+  if (const std::optional<Slowdown> sure = surely_more_than(allowed(), known)) return hold(known, *sure);
+  if (const std::optional<Slowdown> likely = likely_too_much(known)) return fill_less(known, *likely);
+  const std::optional<Slowdown> many = known.ratios.over_many_runs();
+  const std::optional<Slowdown> slowdown = many ? many : known.ratios.slowdown();
+  if (!is_enough(slowdown)) return Change::none;
   const bool whole = slowdown->control >= Ratios::window;
-  const bool seems = (whole && slowdown->estimate > target * allowed()) ||
-                     (slowdown->control >= fewest_by_estimate && slowdown->estimate > far_above * allowed());
-  if (seems && known.level < lowest_level) return fill_less(known, *slowdown);
-  if (whole && slowdown->estimate > allowed()) {
-    if (known.too_much && slowdown->estimate > most) return fill_less(known, *slowdown);
-    if (known.too_much) return hold(known, *slowdown, slowdown->estimate);
-    // Not on the word of one window that is not sure of it.
-    known.too_much = true;
-    known.before = slowdown;
-    known.ratios.forget();
-    return Change::none;
-  }
-  if (whole) known.too_much = false;
-  // Up again when there is room for that. A quarter of the price was seen to cost up to five times as much, and from
-  // the second level on it is for twice as many bubbles, or four times. Fill does not make iterations shorter: where it
-  // seems to, something else is being measured.
-  const double enough = allowed() / (known.level <= 1 ? 5 : 8);
+  // Up again when there is room for that. Fill does not make iterations shorter: where it seems to, something else is
+  // being measured.
+  const std::optional<Slowdown> sure = known.ratios.slowdown(Ratios::interval_99_9);
+  const double enough = enough_to_go_back(known.level) * allowed();
   const bool cheap = (sure && sure->high <= enough) || (whole && slowdown->estimate <= enough);
   if ((whole || cheap) && std::exchange(known.went_back, false)) known.patience = 0;
   if (!cheap || slowdown->high < 0 || !may_go_back(known)) return Change::none;
   change_level(known, *slowdown, known.level - 1);
   known.went_back = true;
   return Change::more;
+}
+
+// Of what is allowed: with no more the level before keeps to it, if it costs as much more as it typically does. A
+// quarter of the price was seen to cost up to five times as much, and a level with fewer bubbles costs next to nothing
+// in some pipelines.
+double Budget::enough_to_go_back(std::uint32_t level) {
+  constexpr double least = 1.0 / 8, most = 1.0 / 3;
+  if (level <= 1) return 1.0 / 5;
+  return std::clamp(target * levels[level].typical / levels[level - 1].typical, least, most);
 }
 
 // As many levels down as keep the budget if fill costs there what it typically does, and cost no more than twice the
@@ -277,9 +293,8 @@ Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
   return all_barred ? Change::stop : Change::less;
 }
 
-Budget::Change Budget::hold(KnownRhythm& known, const Slowdown& reason, double cost) {
-  known.held_for = cost;
-  known.too_much = false;
+Budget::Change Budget::hold(KnownRhythm& known, const Slowdown& reason) {
+  known.held_for = reason.low;
   known.before = reason;
   known.ratios.forget_filled();
   return Change::held;
@@ -293,12 +308,12 @@ void Budget::change_level(KnownRhythm& known, const std::optional<Slowdown>& rea
   choose_longest(known);
   known.held_for = 0;
   known.before = reason;
-  known.too_much = false;
   known.ratios.forget_filled();
 }
 
 Budget::State Budget::state_of(const KnownRhythm& known) const {
-  const std::optional<Slowdown> now = known.ratios.slowdown();
+  const std::optional<Slowdown> many = known.ratios.over_many_runs();
+  const std::optional<Slowdown> now = many ? many : known.ratios.slowdown();
   return {now ? now : known.before, share_of(known)};
 }
 

@@ -93,15 +93,15 @@ class Budget {
   };
   static constexpr double third = 1.0 / 3;
   static constexpr std::array<Level, 10> levels{{{1, 1, 0, 1, 1},
-                                                {4, 1, 0, 0.5, 1},
-                                                {16, 1.0 / 2, third, 0.42, 0.65},
-                                                {4, 1.0 / 4, third, 0.2, 0.45},
-                                                {4, 1.0 / 8, third, 0.07, 0.2},
-                                                {4, 1.0 / 8, 2 * third, 0.03, 0.2},
-                                                {4, 1.0 / 16, third, 0.005, 0.11},
-                                                {4, 1.0 / 32, third, 0.002, 0.04},
-                                                {4, 1.0 / 64, 2 * third, 0.001, 1.0 / 64},
-                                                {4, 0, 0, 0, 0}}};
+                                                 {4, 1, 0, 0.5, 1},
+                                                 {16, 1.0 / 2, third, 0.42, 0.65},
+                                                 {4, 1.0 / 4, third, 0.2, 0.45},
+                                                 {4, 1.0 / 8, third, 0.07, 0.2},
+                                                 {4, 1.0 / 8, 2 * third, 0.03, 0.2},
+                                                 {4, 1.0 / 16, third, 0.005, 0.11},
+                                                 {4, 1.0 / 32, third, 0.002, 0.04},
+                                                 {4, 1.0 / 64, 2 * third, 0.001, 1.0 / 64},
+                                                 {4, 0, 0, 0, 0}}};
   // At the last one nothing of this rhythm is filled any more.
   static constexpr std::uint32_t barred = levels.size() - 1, lowest_level = barred - 1;
 
@@ -118,7 +118,6 @@ class Budget {
     std::uint32_t unmeasured = 0;    // iterations with fill before the first without
     std::optional<Slowdown> before;  // the change of the level
     std::uint32_t level = 0;
-    bool too_much = false;        // a whole window at the lowest level said so
     bool went_back = false;       // to this level, from a lower one: it was cheap there, or nothing was launched at all
     std::uint32_t kept_back = 0;  // iterations without a slice that had room for one, since the latest one with a slice
     std::uint32_t tried = 0;      // the level to which a step back was too much
@@ -145,8 +144,10 @@ class Budget {
   Change decide(KnownRhythm& known);
   bool is_kept_empty(KnownRhythm& known, bool filled, bool kept_back);
   std::optional<Slowdown> likely_too_much(const KnownRhythm& known) const;
+  std::optional<Slowdown> surely_more_than(double allowed, const KnownRhythm& known) const;
+  static double enough_to_go_back(std::uint32_t level);
   Change fill_less(KnownRhythm& known, const Slowdown& reason);
-  static Change hold(KnownRhythm& known, const Slowdown& reason, double cost);
+  static Change hold(KnownRhythm& known, const Slowdown& reason);
   static void choose_longest(KnownRhythm& known);
   static void change_level(KnownRhythm& known, const std::optional<Slowdown>& reason, std::uint32_t level);
 

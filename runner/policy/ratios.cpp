@@ -24,9 +24,29 @@ Ratios::Few<Ratios::Comparable, Ratios::most_in_run> Ratios::comparables(const R
   return all;
 }
 
+namespace {
+
+// Some are moved.
+double median(double* first, double* last) {
+  const auto count = last - first;
+  const auto nth = [&](std::ptrdiff_t index) {
+    std::nth_element(first, first + index, last);
+    return first[index];
+  };
+  return (nth((count - 1) / 2) + nth(count / 2)) / 2;
+}
+
+}  // namespace
+
 void Ratios::begin_run(std::uint64_t number) {
   // A run with nothing to compare, which a break cut short, is no run.
-  if (!runs_.empty() && comparables(runs_.back()).empty()) runs_.pop_back();
+  if (!runs_.empty()) {
+    const auto complete = comparables(runs_.back());
+    if (complete.empty())
+      runs_.pop_back();
+    else
+      note(complete);
+  }
   std::size_t kept = 0;
   auto first = runs_.end();
   while (first != runs_.begin() && kept < window)
@@ -48,7 +68,42 @@ void Ratios::add(std::uint64_t run, bool control, Duration length, std::uint32_t
     latest.after.add_first(value);
 }
 
+void Ratios::note(const Few<Comparable, most_in_run>& run) {
+  Few<double, most_in_run * 2 * most_around> ratios;
+  std::uint32_t controls = 0, fills = 0;
+  for (const auto& [control, filled] : run) {
+    for (const double without : control)
+      for (const double with : filled) ratios.add(with / without);
+    controls += static_cast<std::uint32_t>(control.size());
+    fills += static_cast<std::uint32_t>(filled.size());
+  }
+  many_.add(median(ratios.values.data(), ratios.values.data() + ratios.size()) - 1, controls, fills);
+}
+
+namespace {
+
+// Student's t from the normal quantile, by the first terms of Cornish and Fisher's expansion (Abramowitz and Stegun,
+// 26.7.5).
+double students_t(double normal, double freedom) {
+  const double z = normal, z2 = z * z;
+  const double first = z * (z2 + 1) / 4, second = z * ((5 * z2 + 16) * z2 + 3) / 96;
+  const double third = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
+  return z + (first + (second + third / freedom) / freedom) / freedom;
+}
+
+}  // namespace
+
+// Half of the runs count.
+std::optional<Slowdown> Ratios::over_many_runs(double interval) const {
+  const std::optional<MeanOfRuns> mean = many_.mean();
+  if (!mean) return std::nullopt;
+  const double error = students_t(interval, mean->runs / 2.0 - 1) * mean->error;
+  return Slowdown{mean->estimate, mean->estimate - error, mean->estimate + error,
+                  mean->control,  mean->filled,           mean->runs};
+}
+
 void Ratios::forget_filled() {
+  many_.forget();
   if (runs_.empty()) return;
   runs_.erase(runs_.begin(), runs_.end() - 1);
   runs_.back().before = {};
@@ -74,14 +129,14 @@ std::optional<Slowdown> Ratios::slowdown(double interval) const {
   // So many ratios are on each side of the interval, and one.
   const double outside = std::floor(static_cast<double>(all.size()) / 2 - interval * std::sqrt(variance));
   if (outside < 1) return std::nullopt;
+  double *const first = all.values.data(), *const last = first + all.size();
   const auto nth = [&](std::size_t index) {
-    const auto first = all.values.begin(), place = first + static_cast<std::ptrdiff_t>(index);
-    std::nth_element(first, place, first + static_cast<std::ptrdiff_t>(all.size()));
-    return *place;
+    std::nth_element(first, first + index, last);
+    return first[index];
   };
   const auto edge = static_cast<std::size_t>(outside) - 1;
   WEFT_DCHECK(edge < all.size() / 2);
-  result.estimate = (nth((all.size() - 1) / 2) + nth(all.size() / 2)) / 2 - 1;
+  result.estimate = median(first, last) - 1;
   result.low = nth(edge) - 1;
   result.high = nth(all.size() - 1 - edge) - 1;
   return result;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "detector/time.h"
+#include "runner/policy/many_runs.h"
 
 namespace weft {
 
@@ -41,10 +42,13 @@ class Ratios {
 
   // `run` has another number for each run.
   void add(std::uint64_t run, bool control, Duration length, std::uint32_t groups = 0);
-  void forget() { runs_.clear(); }
+  void forget() { *this = {}; }
   // Nothing of what was filled; without fill, the iterations of the latest run.
   void forget_filled();
+  // By the window.
   std::optional<Slowdown> slowdown(double interval = interval_95) const;
+  // By up to 128 runs since what was filled was forgotten. Nothing from too few.
+  std::optional<Slowdown> over_many_runs(double interval = interval_95) const;
 
  private:
   struct Length {
@@ -94,8 +98,10 @@ class Ratios {
   static constexpr std::size_t most_ratios = (window - 1 + 2 * most_in_run) * 2 * most_around;
 
   void begin_run(std::uint64_t number);
+  void note(const Few<Comparable, most_in_run>& run);
 
   std::vector<Run> runs_;
+  ManyRuns many_;
 };
 
 }  // namespace weft
