@@ -200,13 +200,22 @@ bool Budget::is_kept_empty(KnownRhythm& known, bool filled, bool kept_back) {
   return known.kept_back >= most_kept_back && may_go_back(known);
 }
 
+// Where the window does not tell the price to a fifth of the budget, and many runs are known. Else the window is
+// better, as it sees a change sooner.
+std::optional<Slowdown> Budget::over_many_runs(const KnownRhythm& known, double interval) const {
+  const double enough = allowed() / 5;
+  const std::optional<Slowdown> window = known.ratios.slowdown();
+  const bool is_exact = window && window->control >= Ratios::window && (window->high - window->low) / 4 <= enough;
+  return is_exact ? std::nullopt : known.ratios.over_many_runs(enough, interval);
+}
+
 // A step down is cheap, and can be taken back: it is enough that it is likely. By many runs, where so many are known:
 // then the cost lies above the target by more than its standard error. By the window after many iterations, and before
 // the third run it has to be as good as sure.
 std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known) const {
   if (known.level == lowest_level) return std::nullopt;
-  if (const std::optional<Slowdown> many = known.ratios.over_many_runs(standard_error))
-    return many->low > target * allowed() ? known.ratios.over_many_runs() : std::nullopt;
+  if (const std::optional<Slowdown> many = over_many_runs(known, standard_error))
+    return many->low > target * allowed() ? over_many_runs(known) : std::nullopt;
   std::optional<Slowdown> likely = known.ratios.slowdown(one_sided_95);
   if (likely && likely->control < few_control) {
     likely = known.ratios.slowdown(one_sided_99_5);
@@ -224,12 +233,14 @@ std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known) const 
 }
 
 // Looks are many, and those between two runs share these: so it is sure only where an interval of 99.9 % is beyond the
-// budget. By the window, as what fill costs may have changed. But without that nothing is given up altogether, and then
-// for good: at the lowest level by many runs, once so many are known.
+// budget. By the window, as what fill costs may have changed. Without that nothing is given up altogether, and then it
+// is for good: at the lowest level by many runs, or by an interval of 99.999 % while they are too few.
 std::optional<Slowdown> Budget::surely_more_than(double allowed, const KnownRhythm& known) const {
-  const std::optional<Slowdown> many = known.ratios.over_many_runs(Ratios::interval_99_9);
-  if (known.level == lowest_level && many) return many->low > allowed ? known.ratios.over_many_runs() : std::nullopt;
-  const std::optional<Slowdown> sure = known.ratios.slowdown(Ratios::interval_99_9);
+  const bool is_lowest = known.level == lowest_level;
+  const std::optional<Slowdown> many = over_many_runs(known, Ratios::interval_99_9);
+  if (is_lowest && many) return many->low > allowed ? over_many_runs(known) : std::nullopt;
+  const std::optional<Slowdown> sure =
+      known.ratios.slowdown(is_lowest ? Ratios::interval_99_999 : Ratios::interval_99_9);
   return is_enough(sure) && sure->low > allowed ? known.ratios.slowdown() : std::nullopt;
 }
 
@@ -239,7 +250,7 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   if (const std::optional<Slowdown> sure = surely_more_than(most, known)) return fill_less(known, *sure);
   if (const std::optional<Slowdown> sure = surely_more_than(allowed(), known)) return hold(known, *sure);
   if (const std::optional<Slowdown> likely = likely_too_much(known)) return fill_less(known, *likely);
-  const std::optional<Slowdown> many = known.ratios.over_many_runs();
+  const std::optional<Slowdown> many = over_many_runs(known);
   const std::optional<Slowdown> slowdown = many ? many : known.ratios.slowdown();
   if (!is_enough(slowdown)) return Change::none;
   const bool whole = slowdown->control >= Ratios::window;
@@ -312,7 +323,7 @@ void Budget::change_level(KnownRhythm& known, const std::optional<Slowdown>& rea
 }
 
 Budget::State Budget::state_of(const KnownRhythm& known) const {
-  const std::optional<Slowdown> many = known.ratios.over_many_runs();
+  const std::optional<Slowdown> many = over_many_runs(known);
   const std::optional<Slowdown> now = many ? many : known.ratios.slowdown();
   return {now ? now : known.before, share_of(known)};
 }

@@ -143,6 +143,7 @@ class Budget {
   KnownRhythm& take_up(const Iteration& iteration);
   Change decide(KnownRhythm& known);
   bool is_kept_empty(KnownRhythm& known, bool filled, bool kept_back);
+  std::optional<Slowdown> over_many_runs(const KnownRhythm& known, double interval = Ratios::interval_95) const;
   std::optional<Slowdown> likely_too_much(const KnownRhythm& known) const;
   std::optional<Slowdown> surely_more_than(double allowed, const KnownRhythm& known) const;
   static double enough_to_go_back(std::uint32_t level);

@@ -11,47 +11,60 @@ namespace {
 
 constexpr double trimmed = 0.25;  // of the weight, at either end
 
+struct Weighted {
+  double estimate = 0, weight = 0;
+};
+
+// The estimate of the run up to which there is so much weight, of several in order, which have more.
+double at_weight(const Weighted* run, double weight) {
+  double before = run->weight;
+  while (before < weight) before += (++run)->weight;
+  return run->estimate;
+}
+
 }  // namespace
 
 void ManyRuns::add(double estimate, std::uint32_t control, std::uint32_t filled) {
   WEFT_DCHECK(control > 0 && filled > 0);
-  runs_[seen_++ % most] = {estimate, control, filled};
+  runs_[seen_++ % most] = {static_cast<float>(estimate), static_cast<std::uint16_t>(control),
+                           static_cast<std::uint16_t>(filled)};
 }
 
-std::optional<MeanOfRuns> ManyRuns::mean() const {
-  const std::size_t count = std::min(seen_, most);
-  if (count < fewest) return std::nullopt;
-  std::array<Run, most> runs = runs_;
-  const auto end = runs.begin() + static_cast<std::ptrdiff_t>(count);
-  std::sort(runs.begin(), end, [](const Run& a, const Run& b) { return a.estimate < b.estimate; });
+std::optional<MeanOfRuns> ManyRuns::mean(double error) const {
+  const std::size_t all = std::min(seen_, most);
+  for (std::size_t count = fewest; count < all; count *= 2)
+    if (const std::optional<MeanOfRuns> of_latest = mean_of_latest(count); of_latest && of_latest->error < error)
+      return of_latest;
+  return all < fewest ? std::nullopt : mean_of_latest(all);
+}
+
+std::optional<MeanOfRuns> ManyRuns::mean_of_latest(std::size_t count) const {
+  std::array<Weighted, most> runs;
   MeanOfRuns result;
   double all = 0, squares = 0;
-  for (auto run = runs.begin(); run != end; ++run) {
-    all += run->weight();
-    squares += run->weight() * run->weight();
-    result.control += run->control;
-    result.filled += run->filled;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Run& run = runs_[(seen_ - 1 - i) % most];
+    runs[i] = {run.estimate, run.weight()};
+    all += runs[i].weight;
+    squares += runs[i].weight * runs[i].weight;
+    result.control += run.control;
+    result.filled += run.filled;
   }
   result.runs = static_cast<std::uint32_t>(count);
   const double effective = all * all / squares;  // so many runs of one weight
   if (effective < fewest / 2.0) return std::nullopt;
-  // The part of each run's weight that lies between the ends, and the estimates at them.
-  double before = 0, sum = 0, least = runs.front().estimate, highest = (end - 1)->estimate;
-  for (auto run = runs.begin(); run != end; ++run) {
-    const double from = std::max(before, trimmed * all), to = std::min(before + run->weight(), (1 - trimmed) * all);
-    if (before <= trimmed * all) least = run->estimate;
-    if (before < (1 - trimmed) * all) highest = run->estimate;
-    sum += run->estimate * std::max(0.0, to - from);
-    before += run->weight();
-  }
-  result.estimate = sum / ((1 - 2 * trimmed) * all);
+  const auto end = runs.begin() + static_cast<std::ptrdiff_t>(count);
+  std::sort(runs.begin(), end, [](const Weighted& a, const Weighted& b) { return a.estimate < b.estimate; });
+  // What lies beyond these is moved to them: so they are in the sum with the weight that is trimmed.
+  const double least = at_weight(runs.data(), trimmed * all), highest = at_weight(runs.data(), (1 - trimmed) * all);
   double mean = 0, variance = 0;
   for (auto run = runs.begin(); run != end; ++run)
-    mean += run->weight() / all * std::clamp(run->estimate, least, highest);
+    mean += run->weight / all * std::clamp(run->estimate, least, highest);
   for (auto run = runs.begin(); run != end; ++run) {
     const double off = std::clamp(run->estimate, least, highest) - mean;
-    variance += run->weight() / all * off * off;
+    variance += run->weight / all * off * off;
   }
+  result.estimate = (mean - trimmed * (least + highest)) / (1 - 2 * trimmed);
   result.error = std::sqrt(variance / (effective - 1)) / (1 - 2 * trimmed);
   return result;
 }

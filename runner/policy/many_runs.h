@@ -26,16 +26,19 @@ class ManyRuns {
   // A run that is complete: its estimate, and the numbers of iterations without fill and with it.
   void add(double estimate, std::uint32_t control, std::uint32_t filled);
   void forget() { seen_ = 0; }
-  // The mean of the half of the weight in the middle: some runs may be disturbed as a whole. A run weighs as
-  // the inverse of its variance. Nothing from fewer than `fewest`.
-  std::optional<MeanOfRuns> mean() const;
+  // Of as many of the latest runs as it takes for this error, or of all. The mean of the half of the weight in the
+  // middle: some runs may be disturbed as a whole. A run weighs as the inverse of its variance. Nothing from fewer than
+  // `fewest`.
+  std::optional<MeanOfRuns> mean(double error = 0) const;
 
  private:
-  struct Run {
-    double estimate = 0;
-    std::uint32_t control = 0, filled = 0;
+  struct Run {  // small, as there are many
+    float estimate = 0;
+    std::uint16_t control = 0, filled = 0;
     double weight() const { return static_cast<double>(control) * filled / (control + filled); }
   };
+  std::optional<MeanOfRuns> mean_of_latest(std::size_t count) const;
+
   std::array<Run, most> runs_{};  // a ring
   std::size_t seen_ = 0;
 };

@@ -94,12 +94,12 @@ double students_t(double normal, double freedom) {
 }  // namespace
 
 // Half of the runs count.
-std::optional<Slowdown> Ratios::over_many_runs(double interval) const {
-  const std::optional<MeanOfRuns> mean = many_.mean();
+std::optional<Slowdown> Ratios::over_many_runs(double error, double interval) const {
+  const std::optional<MeanOfRuns> mean = many_.mean(error);
   if (!mean) return std::nullopt;
-  const double error = students_t(interval, mean->runs / 2.0 - 1) * mean->error;
-  return Slowdown{mean->estimate, mean->estimate - error, mean->estimate + error,
-                  mean->control,  mean->filled,           mean->runs};
+  const double beyond = students_t(interval, mean->runs / 2.0 - 1) * mean->error;
+  return Slowdown{mean->estimate, mean->estimate - beyond, mean->estimate + beyond, mean->control, mean->filled,
+                  mean->runs};
 }
 
 void Ratios::forget_filled() {

