@@ -55,7 +55,7 @@ std::optional<MeanOfRuns> ManyRuns::mean_of_latest(std::size_t count) const {
   if (effective < fewest / 2.0) return std::nullopt;
   const auto end = runs.begin() + static_cast<std::ptrdiff_t>(count);
   std::sort(runs.begin(), end, [](const Weighted& a, const Weighted& b) { return a.estimate < b.estimate; });
-  // What lies beyond these is moved to them: so they are in the sum with the weight that is trimmed.
+  // Those beyond are moved to the ends, so the ends are in the mean with the weight that is trimmed.
   const double least = at_weight(runs.data(), trimmed * all), highest = at_weight(runs.data(), (1 - trimmed) * all);
   double mean = 0, variance = 0;
   for (auto run = runs.begin(); run != end; ++run)

@@ -490,7 +490,7 @@ TEST(Budget, InALongRunTheBudgetIsUsed) {
   EXPECT_GT(slowdown, 0.0002);
 }
 
-// What was measured for long does not hide it.
+// It is not hidden by what was measured for long.
 TEST(Budget, InALongRunAHigherPriceIsSeenSoon) {
   for (unsigned seed = 1; seed <= 5; ++seed) {
     MainJob job;
