@@ -202,64 +202,70 @@ bool Budget::is_kept_empty(KnownRhythm& known, bool filled, bool kept_back) {
 
 // Where the window does not tell the price to a fifth of the budget, and many runs are known. Else the window is
 // better, as it sees a change sooner.
-std::optional<Slowdown> Budget::over_many_runs(const KnownRhythm& known, double interval) const {
+std::optional<Slowdown> Budget::over_many_runs(const KnownRhythm& known, const std::optional<Slowdown>& window,
+                                               double interval) const {
   const double enough = allowed() / 5;
-  const std::optional<Slowdown> window = known.ratios.slowdown();
-  const bool is_exact = window && window->control >= Ratios::window && (window->high - window->low) / 4 <= enough;
+  const bool is_exact =
+      is_enough(window) && window->control >= Ratios::window && (window->high - window->low) / 4 <= enough;
   return is_exact ? std::nullopt : known.ratios.over_many_runs(enough, interval);
 }
 
 // A step down is cheap, and can be taken back: it is enough that it is likely. By many runs, where so many are known:
-// then the cost lies above the target by more than its standard error. By the window after many iterations, and before
-// the third run it has to be as good as sure.
-std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known) const {
+// then the cost lies above the target by more than its standard error, or the window says that it has become too much.
+// By the window after many iterations, and before the third run it has to be as good as sure.
+std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known, const std::optional<Slowdown>& window) const {
   if (known.level == lowest_level) return std::nullopt;
-  if (const std::optional<Slowdown> many = over_many_runs(known, standard_error))
-    return many->low > target * allowed() ? over_many_runs(known) : std::nullopt;
   std::optional<Slowdown> likely = known.ratios.slowdown(one_sided_95);
+  if (const std::optional<Slowdown> many = over_many_runs(known, window)) {
+    if (over_many_runs(known, window, standard_error)->low > target * allowed()) return many;
+    const bool has_risen = is_enough(likely) && likely->low > std::max(allowed(), many->high);
+    return has_risen ? window : std::nullopt;
+  }
   if (likely && likely->control < few_control) {
     likely = known.ratios.slowdown(one_sided_99_5);
     // Two runs can be no surer than this: then every iteration with fill took longer than all without, by the budget.
     if (!likely) likely = known.ratios.slowdown(one_sided_98_8);
   }
   if (!is_enough(likely)) return std::nullopt;
-  const std::optional<Slowdown> now = known.ratios.slowdown();
   // A level that was chosen by measuring is likely to keep the budget: there the estimate less its standard error
   // counts.
-  const double cost = known.before ? (now->estimate + now->low) / 2 : now->estimate;
-  const bool seems = (now->control >= Ratios::window && cost > target * allowed()) ||
-                     (now->control >= fewest_by_estimate && cost > far_above * allowed());
-  return seems || likely->low > allowed() ? now : std::nullopt;
+  const double cost = known.before ? (window->estimate + window->low) / 2 : window->estimate;
+  const bool seems = (window->control >= Ratios::window && cost > target * allowed()) ||
+                     (window->control >= fewest_by_estimate && cost > far_above * allowed());
+  return seems || likely->low > allowed() ? window : std::nullopt;
 }
 
 // Looks are many, and those between two runs share these: so it is sure only where an interval of 99.9 % is beyond the
-// budget. By the window, as what fill costs may have changed. Without that nothing is given up altogether, and then it
-// is for good: at the lowest level by many runs, or by an interval of 99.999 % while they are too few.
+// budget. By the window, as what fill costs may have changed. Without that nothing is given up altogether, and as that
+// is for good, at the lowest level it takes 99.999 %, there by all runs that are known as well.
 std::optional<Slowdown> Budget::surely_more_than(double allowed, const KnownRhythm& known) const {
   const bool is_lowest = known.level == lowest_level;
-  const std::optional<Slowdown> many = over_many_runs(known, Ratios::interval_99_9);
-  if (is_lowest && many) return many->low > allowed ? over_many_runs(known) : std::nullopt;
-  const std::optional<Slowdown> sure =
-      known.ratios.slowdown(is_lowest ? Ratios::interval_99_999 : Ratios::interval_99_9);
-  return is_enough(sure) && sure->low > allowed ? known.ratios.slowdown() : std::nullopt;
+  const double interval = is_lowest ? Ratios::interval_99_999 : Ratios::interval_99_9;
+  const std::optional<Slowdown> sure = known.ratios.slowdown(interval);
+  if (is_enough(sure) && sure->low > allowed) return known.ratios.slowdown();
+  const std::optional<Slowdown> many = is_lowest ? known.ratios.over_many_runs(0, interval) : std::nullopt;
+  return many && many->low > allowed ? known.ratios.over_many_runs(0) : std::nullopt;
 }
 
 Budget::Change Budget::decide(KnownRhythm& known) {
   // That watching costs so much may have been a mistake: for it nothing is barred for the rest of the run.
   const double most = known.level == lowest_level ? budget_ : allowed();
   if (const std::optional<Slowdown> sure = surely_more_than(most, known)) return fill_less(known, *sure);
-  if (const std::optional<Slowdown> sure = surely_more_than(allowed(), known)) return hold(known, *sure);
-  if (const std::optional<Slowdown> likely = likely_too_much(known)) return fill_less(known, *likely);
-  const std::optional<Slowdown> many = over_many_runs(known);
-  const std::optional<Slowdown> slowdown = many ? many : known.ratios.slowdown();
+  if (most > allowed())
+    if (const std::optional<Slowdown> sure = surely_more_than(allowed(), known)) return hold(known, *sure);
+  const std::optional<Slowdown> window = known.ratios.slowdown();
+  if (const std::optional<Slowdown> likely = likely_too_much(known, window)) return fill_less(known, *likely);
+  const std::optional<Slowdown> many = over_many_runs(known, window), slowdown = many ? many : window;
   if (!is_enough(slowdown)) return Change::none;
-  const bool whole = slowdown->control >= Ratios::window;
   // Up again when there is room for that. Fill does not make iterations shorter: where it seems to, something else is
   // being measured.
-  const std::optional<Slowdown> sure = known.ratios.slowdown(Ratios::interval_99_9);
+  const bool whole = slowdown->control >= Ratios::window;
   const double enough = enough_to_go_back(known.level) * allowed();
+  const std::optional<Slowdown> sure = known.ratios.slowdown(Ratios::interval_99_9);
   const bool cheap = (sure && sure->high <= enough) || (whole && slowdown->estimate <= enough);
-  if ((whole || cheap) && std::exchange(known.went_back, false)) known.patience = 0;
+  // A step back was no mistake where the estimate keeps the budget with its standard error.
+  const bool keeps = whole && (slowdown->estimate + slowdown->high) / 2 <= allowed();
+  if ((keeps || cheap) && std::exchange(known.went_back, false)) known.patience = 0;
   if (!cheap || slowdown->high < 0 || !may_go_back(known)) return Change::none;
   change_level(known, *slowdown, known.level - 1);
   known.went_back = true;
@@ -304,8 +310,8 @@ Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
   return all_barred ? Change::stop : Change::less;
 }
 
-Budget::Change Budget::hold(KnownRhythm& known, const Slowdown& reason) {
-  known.held_for = reason.low;
+Budget::Change Budget::hold(KnownRhythm& known, const Slowdown& reason) const {
+  known.held_for = std::min(reason.low, budget_);
   known.before = reason;
   known.ratios.forget_filled();
   return Change::held;
@@ -323,8 +329,8 @@ void Budget::change_level(KnownRhythm& known, const std::optional<Slowdown>& rea
 }
 
 Budget::State Budget::state_of(const KnownRhythm& known) const {
-  const std::optional<Slowdown> many = over_many_runs(known);
-  const std::optional<Slowdown> now = many ? many : known.ratios.slowdown();
+  const std::optional<Slowdown> window = known.ratios.slowdown(), many = over_many_runs(known, window);
+  const std::optional<Slowdown> now = many ? many : window;
   return {now ? now : known.before, share_of(known)};
 }
 

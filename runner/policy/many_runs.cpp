@@ -10,15 +10,16 @@ namespace weft {
 namespace {
 
 constexpr double trimmed = 0.25;  // of the weight, at either end
+constexpr double least_effective = 6;
 
 struct Weighted {
   double estimate = 0, weight = 0;
 };
 
-// The estimate of the run up to which there is so much weight, of several in order, which have more.
+// The estimate of the run that has the weight behind so much, of several in order, which have more.
 double at_weight(const Weighted* run, double weight) {
-  double before = run->weight;
-  while (before < weight) before += (++run)->weight;
+  double until = run->weight;
+  while (until <= weight) until += (++run)->weight;
   return run->estimate;
 }
 
@@ -52,11 +53,14 @@ std::optional<MeanOfRuns> ManyRuns::mean_of_latest(std::size_t count) const {
   }
   result.runs = static_cast<std::uint32_t>(count);
   const double effective = all * all / squares;  // so many runs of one weight
-  if (effective < fewest / 2.0) return std::nullopt;
+  if (effective < least_effective) return std::nullopt;
+  result.freedom = (1 - 2 * trimmed) * effective - 1;
   const auto end = runs.begin() + static_cast<std::ptrdiff_t>(count);
   std::sort(runs.begin(), end, [](const Weighted& a, const Weighted& b) { return a.estimate < b.estimate; });
   // Those beyond are moved to the ends, so the ends are in the mean with the weight that is trimmed.
-  const double least = at_weight(runs.data(), trimmed * all), highest = at_weight(runs.data(), (1 - trimmed) * all);
+  const double least = at_weight(runs.data(), trimmed * all);
+  std::reverse(runs.begin(), end);
+  const double highest = at_weight(runs.data(), trimmed * all);
   double mean = 0, variance = 0;
   for (auto run = runs.begin(); run != end; ++run)
     mean += run->weight / all * std::clamp(run->estimate, least, highest);

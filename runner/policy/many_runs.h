@@ -16,6 +16,7 @@ namespace weft {
 // With its standard error, from the spread between runs: whatever makes one run differ from the next is in it.
 struct MeanOfRuns {
   double estimate = 0, error = 0;
+  double freedom = 0;                               // of Student's distribution
   std::uint32_t control = 0, filled = 0, runs = 0;  // see Slowdown
 };
 

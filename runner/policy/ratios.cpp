@@ -93,11 +93,10 @@ double students_t(double normal, double freedom) {
 
 }  // namespace
 
-// Half of the runs count.
 std::optional<Slowdown> Ratios::over_many_runs(double error, double interval) const {
   const std::optional<MeanOfRuns> mean = many_.mean(error);
   if (!mean) return std::nullopt;
-  const double beyond = students_t(interval, mean->runs / 2.0 - 1) * mean->error;
+  const double beyond = students_t(interval, mean->freedom) * mean->error;
   return Slowdown{mean->estimate, mean->estimate - beyond, mean->estimate + beyond, mean->control, mean->filled,
                   mean->runs};
 }

@@ -450,6 +450,27 @@ TEST(Budget, ForWatchingARhythmIsHeldBackOnTheWordOfManyRuns) {
   EXPECT_EQ(job.changes[Budget::Change::stop], 0);
   EXPECT_EQ(job.changes[Budget::Change::held], 1);
   EXPECT_DOUBLE_EQ(job.budget.present().share, 0);
+  job.budget.leave_for_watching(0);
+  job.run(1, noisy);
+  EXPECT_DOUBLE_EQ(job.budget.present().share, 1.0 / 64);
+}
+
+// Its estimate lies above the whole budget, and is not sure to.
+TEST(Budget, ARhythmThatIsHeldBackIsFilledAgainWhereWatchingCostsNothing) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    MainJob job;
+    std::minstd_rand random(seed);
+    std::normal_distribution<double> spread(0, 1);
+    job.run(100, [](double) { return 100.0; });
+    job.budget.leave_for_watching(0.007);
+    while (job.changes[Budget::Change::held] == 0 && job.changes[Budget::Change::stop] == 0 && job.number < 50'000)
+      job.run(1, [&](double share) { return 100 + spread(random) + (share > 0 ? 1.2 : 0); });
+    if (job.changes[Budget::Change::stop] > 0) continue;
+    ASSERT_EQ(job.changes[Budget::Change::held], 1) << seed;
+    job.budget.leave_for_watching(0);
+    job.run(1, [](double) { return 100.0; });
+    EXPECT_DOUBLE_EQ(job.budget.present().share, 1.0 / 64) << seed;
+  }
 }
 
 // Whatever the spread: fill costs nothing, and no window tells that from a budget that is a tenth of it.
@@ -503,10 +524,27 @@ TEST(Budget, InALongRunAHigherPriceIsSeenSoon) {
   }
 }
 
+// Not at the lowest level either, where nothing is given up lightly: each iteration has a bubble that is filled.
+TEST(Budget, InALongRunAHigherPriceIsSeenSoonAtTheLowestLevel) {
+  MainJob job;
+  job.budget = Budget(0.001);
+  std::minstd_rand random(1);
+  std::normal_distribution<double> spread(0, 1);
+  const auto length = [&](double costs) {
+    return [&, costs](double share) { return 100 + spread(random) + (share > 0 ? costs : 0); };
+  };
+  while (job.budget.present().share > 1.0 / 64 && job.number < 50'000) job.run(1, length(2));
+  ASSERT_EQ(job.budget.present().share, 1.0 / 64);
+  job.run(4000, length(0.1));
+  ASSERT_LE(job.budget.present().share, 1.0 / 16) << "the budget itself";
+  job.run(2500, length(8));
+  EXPECT_EQ(job.budget.present().share, 0);
+}
+
 // Two short runs are quick by chance: at 95 % that would take most of the fill of each such training.
 TEST(Budget, FewIterationsTakeFillAwayOnlyWhereTheyAreClear) {
   int less = 0;
-  for (unsigned seed = 1; seed <= 5; ++seed) {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
     MainJob job;
     job.budget = Budget(0.001);
     std::minstd_rand random(seed);

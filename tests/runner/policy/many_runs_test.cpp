@@ -59,6 +59,18 @@ TEST(ManyRuns, TheLatestCount) {
   EXPECT_NEAR(runs.mean()->error, 0, 1e-8);
 }
 
+// The same whichever way they are turned.
+TEST(ManyRuns, TheErrorKnowsNoSide) {
+  ManyRuns runs, turned;
+  for (const double estimate : {0.01, 0.02, 0.04, 0.05, 0.09, 0.12, 0.2, 0.5}) {
+    runs.add(estimate, 6, 32);
+    turned.add(-estimate, 6, 32);
+  }
+  EXPECT_NEAR(runs.mean()->error, turned.mean()->error, 1e-8);
+  EXPECT_NEAR(runs.mean()->estimate, -turned.mean()->estimate, 1e-8);
+  EXPECT_NEAR(runs.mean()->freedom, 3, 1e-8);
+}
+
 // Eight of them tell it well enough, and the price has changed.
 TEST(ManyRuns, NoMoreCountThanTheErrorTakes) {
   ManyRuns runs = runs_of(ManyRuns::most, 0.01);
