@@ -202,22 +202,21 @@ bool Budget::is_kept_empty(KnownRhythm& known, bool filled, bool kept_back) {
 
 // Where the window does not tell the price to a fifth of the budget, and many runs are known. Else the window is
 // better, as it sees a change sooner.
-std::optional<Slowdown> Budget::over_many_runs(const KnownRhythm& known, const std::optional<Slowdown>& window,
-                                               double interval) const {
-  const double enough = allowed() / 5;
+std::optional<Slowdown> Budget::over_many_runs(const KnownRhythm& known, const std::optional<Slowdown>& window) const {
   const bool is_exact =
-      is_enough(window) && window->control >= Ratios::window && (window->high - window->low) / 4 <= enough;
-  return is_exact ? std::nullopt : known.ratios.over_many_runs(enough, interval);
+      is_enough(window) && window->control >= Ratios::window && (window->high - window->low) / 4 <= exact_enough();
+  return is_exact ? std::nullopt : known.ratios.over_many_runs(exact_enough());
 }
 
 // A step down is cheap, and can be taken back: it is enough that it is likely. By many runs, where so many are known:
 // then the cost lies above the target by more than its standard error, or the window says that it has become too much.
 // By the window after many iterations, and before the third run it has to be as good as sure.
-std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known, const std::optional<Slowdown>& window) const {
+std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known, const std::optional<Slowdown>& window,
+                                                const std::optional<Slowdown>& many) const {
   if (known.level == lowest_level) return std::nullopt;
   std::optional<Slowdown> likely = known.ratios.slowdown(one_sided_95);
-  if (const std::optional<Slowdown> many = over_many_runs(known, window)) {
-    if (over_many_runs(known, window, standard_error)->low > target * allowed()) return many;
+  if (many) {
+    if (known.ratios.over_many_runs(exact_enough(), standard_error)->low > target * allowed()) return many;
     const bool has_risen = is_enough(likely) && likely->low > std::max(allowed(), many->high);
     return has_risen ? window : std::nullopt;
   }
@@ -238,13 +237,13 @@ std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known, const 
 // Looks are many, and those between two runs share these: so it is sure only where an interval of 99.9 % is beyond the
 // budget. By the window, as what fill costs may have changed. Without that nothing is given up altogether, and as that
 // is for good, at the lowest level it takes 99.999 %, there by all runs that are known as well.
-std::optional<Slowdown> Budget::surely_more_than(double allowed, const KnownRhythm& known) const {
+std::optional<Slowdown> Budget::surely_more_than(double limit, const KnownRhythm& known) const {
   const bool is_lowest = known.level == lowest_level;
   const double interval = is_lowest ? Ratios::interval_99_999 : Ratios::interval_99_9;
   const std::optional<Slowdown> sure = known.ratios.slowdown(interval);
-  if (is_enough(sure) && sure->low > allowed) return known.ratios.slowdown();
+  if (is_enough(sure) && sure->low > limit) return known.ratios.slowdown();
   const std::optional<Slowdown> many = is_lowest ? known.ratios.over_many_runs(0, interval) : std::nullopt;
-  return many && many->low > allowed ? known.ratios.over_many_runs(0) : std::nullopt;
+  return many && many->low > limit ? known.ratios.over_many_runs(0) : std::nullopt;
 }
 
 Budget::Change Budget::decide(KnownRhythm& known) {
@@ -253,9 +252,9 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   if (const std::optional<Slowdown> sure = surely_more_than(most, known)) return fill_less(known, *sure);
   if (most > allowed())
     if (const std::optional<Slowdown> sure = surely_more_than(allowed(), known)) return hold(known, *sure);
-  const std::optional<Slowdown> window = known.ratios.slowdown();
-  if (const std::optional<Slowdown> likely = likely_too_much(known, window)) return fill_less(known, *likely);
-  const std::optional<Slowdown> many = over_many_runs(known, window), slowdown = many ? many : window;
+  const std::optional<Slowdown> window = known.ratios.slowdown(), many = over_many_runs(known, window);
+  if (const std::optional<Slowdown> likely = likely_too_much(known, window, many)) return fill_less(known, *likely);
+  const std::optional<Slowdown> slowdown = many ? many : window;
   if (!is_enough(slowdown)) return Change::none;
   // Up again when there is room for that. Fill does not make iterations shorter: where it seems to, something else is
   // being measured.

@@ -143,10 +143,11 @@ class Budget {
   KnownRhythm& take_up(const Iteration& iteration);
   Change decide(KnownRhythm& known);
   bool is_kept_empty(KnownRhythm& known, bool filled, bool kept_back);
-  std::optional<Slowdown> over_many_runs(const KnownRhythm& known, const std::optional<Slowdown>& window,
-                                         double interval = Ratios::interval_95) const;
-  std::optional<Slowdown> likely_too_much(const KnownRhythm& known, const std::optional<Slowdown>& window) const;
-  std::optional<Slowdown> surely_more_than(double allowed, const KnownRhythm& known) const;
+  double exact_enough() const { return allowed() / 5; }  // the standard error of a price
+  std::optional<Slowdown> over_many_runs(const KnownRhythm& known, const std::optional<Slowdown>& window) const;
+  std::optional<Slowdown> likely_too_much(const KnownRhythm& known, const std::optional<Slowdown>& window,
+                                          const std::optional<Slowdown>& many) const;
+  std::optional<Slowdown> surely_more_than(double limit, const KnownRhythm& known) const;
   static double enough_to_go_back(std::uint32_t level);
   Change fill_less(KnownRhythm& known, const Slowdown& reason);
   Change hold(KnownRhythm& known, const Slowdown& reason) const;

@@ -7,6 +7,28 @@
 #include "detector/dcheck.h"
 
 namespace weft {
+namespace {
+
+// Some are moved.
+double median(double* first, double* last) {
+  const auto count = last - first;
+  const auto nth = [&](std::ptrdiff_t index) {
+    std::nth_element(first, first + index, last);
+    return first[index];
+  };
+  return (nth((count - 1) / 2) + nth(count / 2)) / 2;
+}
+
+// Student's t from the normal quantile, by the first terms of Cornish and Fisher's expansion (Abramowitz and Stegun,
+// 26.7.5).
+double students_t(double normal, double freedom) {
+  const double z = normal, z2 = z * z;
+  const double first = z * (z2 + 1) / 4, second = z * ((5 * z2 + 16) * z2 + 3) / 96;
+  const double third = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
+  return z + (first + (second + third / freedom) / freedom) / freedom;
+}
+
+}  // namespace
 
 Ratios::Few<Ratios::Comparable, Ratios::most_in_run> Ratios::comparables(const Run& run) {
   Few<Comparable, most_in_run> all;
@@ -23,20 +45,6 @@ Ratios::Few<Ratios::Comparable, Ratios::most_in_run> Ratios::comparables(const R
   }
   return all;
 }
-
-namespace {
-
-// Some are moved.
-double median(double* first, double* last) {
-  const auto count = last - first;
-  const auto nth = [&](std::ptrdiff_t index) {
-    std::nth_element(first, first + index, last);
-    return first[index];
-  };
-  return (nth((count - 1) / 2) + nth(count / 2)) / 2;
-}
-
-}  // namespace
 
 void Ratios::begin_run(std::uint64_t number) {
   // A run with nothing to compare, which a break cut short, is no run.
@@ -71,27 +79,13 @@ void Ratios::add(std::uint64_t run, bool control, Duration length, std::uint32_t
 void Ratios::note(const Few<Comparable, most_in_run>& run) {
   Few<double, most_in_run * 2 * most_around> ratios;
   std::uint32_t controls = 0, fills = 0;
-  for (const auto& [control, filled] : run) {
-    for (const double without : control)
-      for (const double with : filled) ratios.add(with / without);
-    controls += static_cast<std::uint32_t>(control.size());
-    fills += static_cast<std::uint32_t>(filled.size());
+  for (const Comparable& each : run) {
+    each.append_to(ratios);
+    controls += static_cast<std::uint32_t>(each.control.size());
+    fills += static_cast<std::uint32_t>(each.filled.size());
   }
   many_.add(median(ratios.values.data(), ratios.values.data() + ratios.size()) - 1, controls, fills);
 }
-
-namespace {
-
-// Student's t from the normal quantile, by the first terms of Cornish and Fisher's expansion (Abramowitz and Stegun,
-// 26.7.5).
-double students_t(double normal, double freedom) {
-  const double z = normal, z2 = z * z;
-  const double first = z * (z2 + 1) / 4, second = z * ((5 * z2 + 16) * z2 + 3) / 96;
-  const double third = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
-  return z + (first + (second + third / freedom) / freedom) / freedom;
-}
-
-}  // namespace
 
 std::optional<Slowdown> Ratios::over_many_runs(double error, double interval) const {
   const std::optional<MeanOfRuns> mean = many_.mean(error);
@@ -115,10 +109,9 @@ std::optional<Slowdown> Ratios::slowdown(double interval) const {
   double variance = 0;
   for (const Run& run : runs_) {
     const auto compared = comparables(run);
-    for (const auto& [control, filled] : compared) {
-      for (const double without : control)
-        for (const double with : filled) all.add(with / without);
-      const std::size_t controls = control.size(), fills = filled.size();
+    for (const Comparable& each : compared) {
+      each.append_to(all);
+      const std::size_t controls = each.control.size(), fills = each.filled.size();
       variance += static_cast<double>(controls * fills * (controls + fills + 1)) / 12;
       result.control += static_cast<std::uint32_t>(controls);
       result.filled += static_cast<std::uint32_t>(fills);

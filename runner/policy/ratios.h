@@ -42,7 +42,10 @@ class Ratios {
 
   // `run` has another number for each run.
   void add(std::uint64_t run, bool control, Duration length, std::uint32_t groups = 0);
-  void forget() { *this = {}; }
+  void forget() {
+    runs_.clear();
+    many_.forget();
+  }
   // Nothing of what was filled; without fill, the iterations of the latest run.
   void forget_filled();
   // By the window.
@@ -93,6 +96,12 @@ class Ratios {
   struct Comparable {
     Few<double, most_in_run> control;
     Few<double, 2 * most_around> filled;
+    // The ratios of all pairs.
+    template <class Values>
+    void append_to(Values& all) const {
+      for (const double without : control)
+        for (const double with : filled) all.add(with / without);
+    }
   };
   static Few<Comparable, most_in_run> comparables(const Run& run);
   // The window, of which the last run may go beyond it, and the run to come.
